@@ -1,0 +1,73 @@
+/*
+ * A PostgreSQL server as an object: the only user of initdb, pg_ctl and postgres.
+ *
+ * One initdb per machine and version is cached and then copied. Data and socket lie in a short private directory,
+ * mode 0700, owned by the server's account (as root: COUNTERPROOF_USER, default nobody; else the caller), entered with
+ * the reaper before anything starts. No TCP. Settings that decide truth stay at PostgreSQL's defaults.
+ * Each verb asserts the state it needs, acts, then verifies.
+ */
+#ifndef COUNTERPROOF_CLUSTER_H
+#define COUNTERPROOF_CLUSTER_H
+
+#include "base.h"
+#include "proc.h"
+
+typedef struct Cluster Cluster;
+
+/* Which binaries, whose account, where. Filled by server_kit_find(); lives as long as its clusters. */
+typedef struct
+{
+	char bindir[512];
+	int major;
+	char version[64];  /* "16.14", from postgres --version */
+	char cache[512];   /* holds the initdb'd template; ownership and mode checked */
+	char scratch[512]; /* where private directories are made: TMPDIR or /tmp */
+	bool drops;        /* root: server processes run as `account` */
+	Account account;
+	char account_name[64];
+} ServerKit;
+
+/*
+ * Check the binaries in `bindir` (must be `major`) and decide account and directories. false: reported, one line.
+ * COUNTERPROOF_USER and COUNTERPROOF_CACHE are honoured.
+ */
+extern bool server_kit_find(ServerKit *kit, const char *bindir, int major) MUST_CHECK;
+
+typedef enum
+{
+	CLUSTER_UNSET = 0,
+	CLUSTER_STOPPED,
+	CLUSTER_RUNNING,
+	CLUSTER_CRASHED
+} ClusterState;
+
+/* Create (a copy of the cached initdb; initdb first if there is none). NULL: reported. `name` is for messages only. */
+extern Cluster *cluster_create(const ServerKit *kit, const char *name) MUST_CHECK;
+
+/* Append one line to postgresql.conf; before start. */
+extern bool cluster_configure(Cluster *cluster, const char *line) MUST_CHECK;
+
+/* Start and wait until it accepts connections; a server that dies shows its log's last lines. Its version is compared. */
+extern bool cluster_start(Cluster *cluster, Deadline deadline) MUST_CHECK;
+
+/* `pg_ctl restart -m immediate`: aborts every server process, then crash recovery. Waits for connections. */
+extern bool cluster_restart_immediate(Cluster *cluster, Deadline deadline) MUST_CHECK;
+
+/* Check that the postmaster lives and is the one that was started. false: reported, the state is CLUSTER_CRASHED. */
+extern bool cluster_verify_running(Cluster *cluster) MUST_CHECK;
+
+extern ClusterState cluster_state(const Cluster *cluster);
+extern pid_t cluster_postmaster(const Cluster *cluster);
+extern const char *cluster_directory(const Cluster *cluster); /* the private directory */
+extern const char *cluster_log(const Cluster *cluster);       /* path of server.log */
+
+/* Conninfo for a database of this cluster (host, port, user, dbname); valid until the next call on this cluster. */
+extern const char *cluster_conninfo(Cluster *cluster, const char *database);
+
+/* Leave it running and its directory in place when freed (--keep). */
+extern void cluster_keep(Cluster *cluster);
+
+/* Stop at once (SIGQUIT), confirm, and remove the directory. NULL allowed. A failure is reported and answered false. */
+extern bool cluster_free(Cluster *cluster);
+
+#endif

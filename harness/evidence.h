@@ -1,0 +1,112 @@
+/*
+ * The evidence of one run: one model in memory, of which output.txt is streamed, results.json the only serialisation,
+ * and junit.xml made from results.json. Layout and grammar are in evidence/README.md.
+ *
+ * A run writes below <root>/.run-<id>/ and is closed by renames; two runs in one root never share a file. Lines of cases
+ * that run beside each other appear in the order of the selection whatever the order of their ends.
+ * Used by the runner's single thread.
+ */
+#ifndef COUNTERPROOF_EVIDENCE_H
+#define COUNTERPROOF_EVIDENCE_H
+
+#include "base.h"
+
+typedef struct Evidence Evidence;
+
+typedef enum
+{
+	RESULT_UNSET = 0,
+	RESULT_PASS,
+	RESULT_FAIL,
+	RESULT_UNKNOWN,
+	RESULT_BROKEN,
+	RESULT_SKIP
+} Result;
+
+/* A case as the evidence names it; strings are borrowed for the life of the run. */
+typedef struct
+{
+	const char *suite; /* "32": folder below the root */
+	const char *id;    /* "32-K" */
+	const char *title;
+	const char *claim;
+	const char *kind;
+	int repetition; /* from 1; printed as "32-K #2" from the second on */
+} EvidenceCase;
+
+/* One fact about the environment, for env.txt and results.json, in order. */
+typedef struct
+{
+	const char *name;
+	const char *value;
+} EvidenceSetting;
+
+typedef struct
+{
+	const char *root; /* the evidence folder */
+	uint64_t seed;
+	const EvidenceCase *cases; /* in the order of output.txt */
+	int case_count;
+	const EvidenceSetting *settings;
+	int setting_count;
+	bool keep; /* keep logs and histories of passing cases too */
+} EvidenceRun;
+
+typedef enum
+{
+	LINE_UNSET = 0,
+	LINE_STEP,
+	LINE_NOTE,
+	LINE_PASS,
+	LINE_FAIL,
+	LINE_AUDIT,
+	LINE_FAULT
+} LineKind;
+
+/* What a case says, one line of output.txt. */
+typedef struct
+{
+	LineKind kind;
+	const char *text;     /* newlines become blanks */
+	const char *expected; /* checks only */
+	const char *actual;   /* checks only */
+	int fired;            /* faults only */
+} EvidenceLine;
+
+typedef struct
+{
+	int passed, failed, unknown, broken, skipped, scenarios;
+	int64_t retries_40001, retries_40p01;
+} EvidenceTotals;
+
+/* Make the folder, output.txt and env.txt, and point <root>/output.txt at it. NULL: reported (exit 3). */
+extern Evidence *evidence_open(const EvidenceRun *run) MUST_CHECK;
+
+/* A folder for files of this case (history, offset files), made on the first call; valid until evidence_close(). */
+extern const char *evidence_case_folder(Evidence *evidence, int index);
+
+/* Add settings known only once the server runs; before the first case begins. env.txt is written anew. */
+extern bool evidence_add_settings(Evidence *evidence, const EvidenceSetting *settings, int count) MUST_CHECK;
+
+extern void evidence_case_begin(Evidence *evidence, int index);
+extern void evidence_case_line(Evidence *evidence, int index, const EvidenceLine *line);
+extern void evidence_case_retries(Evidence *evidence, int index, int64_t retries_40001, int64_t retries_40p01);
+
+/* `reason` (may be NULL) says why for UNKNOWN, BROKEN and SKIP. */
+extern void evidence_case_end(Evidence *evidence, int index, Result result, const char *reason, int64_t duration_ms);
+
+extern EvidenceTotals evidence_totals(const Evidence *evidence);
+extern const char *
+evidence_output_path(const Evidence *evidence); /* while open: of this run; after closing: where it lies */
+
+/*
+ * Write the replay line (when something did not pass) and the SUMMARY, results.json and junit.xml, and move each
+ * suite's folder into place. With interrupted, no SUMMARY and no results: what had been running stays visible.
+ * `server_log` (may be NULL) is copied beside them when something did not pass or with keep. false: reported.
+ */
+extern bool evidence_close(Evidence *evidence, const char *replay, const char *server_log, bool interrupted) MUST_CHECK;
+extern void evidence_free(Evidence *evidence); /* NULL allowed */
+
+extern const char *result_name(Result result);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * Programs as children: start, read their lines, wait with a deadline, kill and confirm the cause; who is left.
+ *
+ * A process handle belongs to one thread. Descriptors are close-on-exec; the child gets stdin, stdout, stderr only.
+ */
+#ifndef COUNTERPROOF_PROC_H
+#define COUNTERPROOF_PROC_H
+
+#include <sys/types.h>
+
+#include "base.h"
+
+typedef struct Process Process;
+
+typedef enum
+{
+	ENDED_UNSET = 0, /* still running */
+	ENDED_EXIT,
+	ENDED_SIGNAL
+} EndedHow;
+
+typedef struct
+{
+	EndedHow how;
+	int code; /* exit code, or the signal's number */
+} ProcessEnd;
+
+/* Another account to run as. Only root can; others pass NULL. */
+typedef struct
+{
+	uid_t uid;
+	gid_t gid;
+	const char *name;
+} Account;
+
+typedef struct
+{
+	const char *const *argv; /* argv[0] is the path that is executed, absolute or relative to this process */
+	const char *const *env;  /* NAME=value added to this process's environment; NULL-ended, or NULL */
+	const char *directory;   /* working directory of the child, or NULL */
+	const Account *account;  /* drop to it before exec, or NULL */
+	const char *output_file; /* stdout and stderr are appended to this file; NULL: stdout is read line by line here */
+	bool own_group;          /* a process group of its own */
+} ProcessSpec;
+
+/* NULL: reported, with the command. An exec that fails in the child is found here too. */
+extern Process *process_start(const ProcessSpec *spec) MUST_CHECK;
+extern pid_t process_pid(const Process *process);
+
+/* The next line of stdout without its newline. false: end of file or deadline, *ended says which; reports nothing. */
+extern bool process_read_line(Process *process, Text *line, Deadline deadline, bool *ended) MUST_CHECK;
+
+/* Read lines until one equals `expected`. false: reported with the last line seen and how the process ended. */
+extern bool process_await_line(Process *process, const char *expected, Deadline deadline) MUST_CHECK;
+
+extern bool process_write_line(Process *process, const char *line) MUST_CHECK; /* to its stdin */
+
+/* false: reported, it still runs. May be asked again after it ended. */
+extern bool process_wait(Process *process, Deadline deadline, ProcessEnd *end) MUST_CHECK;
+
+/*
+ * Send a signal, wait, and confirm that this signal was the cause. false: reported, e.g. it had ended by itself before
+ * (then the kill was not exercised) or ended with another status.
+ */
+extern bool process_kill(Process *process, int signal_number, Deadline deadline) MUST_CHECK;
+
+/* Close pipes; a child that still runs is killed with SIGKILL and reaped first. NULL allowed. */
+extern void process_free(Process *process);
+
+/* Run to the end. Output (stdout and stderr) is appended to `output` (may be NULL). false: not started or past deadline. */
+extern bool process_run(const ProcessSpec *spec, Deadline deadline, Text *output, ProcessEnd *end) MUST_CHECK;
+
+extern void process_end_describe(ProcessEnd end, Text *text); /* "exit 3", "signal 9 (Killed)", "still running" */
+
+
+/* --- who is left --- */
+
+/* Make this process the one that inherits its orphaned descendants (child subreaper). false: reported. */
+extern bool process_adopt_orphans(void) MUST_CHECK;
+
+/*
+ * Every present child of this process that waitpid() still counts as running: fills pids, at most `most`; the number
+ * found. Zombies among the unknown are reaped on the way.
+ */
+extern int process_children(pid_t *pids, int most);
+
+/* The command line of a pid, for a report; empty when it is gone. */
+extern void process_describe(pid_t pid, Text *text);
+
+#endif

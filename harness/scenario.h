@@ -1,0 +1,106 @@
+/*
+ * What a case is, and all that an author of one needs.
+ *
+ * Verbs that cannot do their work end the case as BROKEN and do not return: its top function takes over, and all that
+ * the scene handed out (sessions, programs, the cluster) is given back there. They and the checks belong to the thread
+ * that runs the case; workers (actor.h) use sessions of their own and answer false.
+ */
+#ifndef COUNTERPROOF_SCENARIO_H
+#define COUNTERPROOF_SCENARIO_H
+
+#include "actor.h"
+#include "base.h"
+#include "cluster.h"
+#include "fault.h"
+#include "history.h"
+#include "oracle.h"
+#include "point.h"
+#include "proc.h"
+#include "rng.h"
+#include "session.h"
+
+typedef struct Scene Scene;
+
+enum
+{
+	NEEDS_NOTHING = 0,
+	NEEDS_DATABASE = 1, /* a database of its own on the run's server */
+	NEEDS_CLUSTER = 2,  /* a server of its own, which it may break */
+};
+
+typedef struct
+{
+	const char *suite; /* "32" */
+	const char *id;    /* "32-K", the number is never used again */
+	const char *title;
+	const char *claim;
+	const char *kind;      /* "fixed interleaving", "real threads", ... */
+	const char *guarantee; /* what is checked, in a few words */
+	const char *observed;  /* where it can be seen */
+	unsigned needs;
+	int deadline_ms;
+	void (*run)(Scene *scene);
+} Scenario;
+
+
+/* --- telling --- */
+
+extern void step(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3);
+extern void note(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3);
+extern void audit(Scene *scene, const char *label, const char *fields); /* audit    <label>: <fields> */
+
+
+/* --- checking: one line each, PASS or FAIL, counted; the case goes on --- */
+
+#define CHECK_EQ(scene, actual, expected, ...) check_int((scene), (int64_t) (actual), (int64_t) (expected), __VA_ARGS__)
+#define CHECK(scene, condition, ...) check_int((scene), (condition) ? 1 : 0, 1, __VA_ARGS__)
+
+extern bool check_int(Scene *scene, int64_t actual, int64_t expected, const char *format, ...) PRINTF_LIKE(4, 5);
+extern bool check_at_least(Scene *scene, int64_t actual, int64_t least, const char *format, ...) PRINTF_LIKE(4, 5);
+extern bool check_text(Scene *scene, const char *actual, const char *expected, const char *format, ...)
+	PRINTF_LIKE(4, 5);
+
+/* HOLDS is a PASS, VIOLATED a FAIL with the first violation, UNKNOWN makes the case UNKNOWN. Frees the judgement's text. */
+extern void check_judgement(Scene *scene, Judgement *judgement, const char *what);
+
+
+/* --- giving up --- */
+
+/* The lab could not do its work. The reason is the format, or with NULL the last error that was reported. */
+extern void scene_broken(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3) __attribute__((noreturn));
+
+/* For calls that report their own failure: ends the case as BROKEN when false. */
+extern void require(Scene *scene, bool done);
+
+/* The case goes on, and will be UNKNOWN unless a check fails. */
+extern void scene_unknown(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3);
+
+
+/* --- what the lab hands out; all of it is given back when the case ends --- */
+
+extern Session *scene_session(Scene *scene, const char *name); /* to the case's database */
+extern void scene_close_session(Scene *scene, Session *session);
+extern void scene_forget_session(Scene *scene, Session *session); /* a fault freed it */
+extern const char *scene_conninfo(Scene *scene);                  /* of the case's database; stays valid */
+extern Cluster *scene_cluster(Scene *scene);                      /* NEEDS_CLUSTER only */
+extern Process *scene_start(Scene *scene, const ProcessSpec *spec);
+extern History *scene_history(Scene *scene);
+extern const char *scene_history_path(Scene *scene);
+extern uint64_t scene_seed(const Scene *scene);
+extern Deadline scene_deadline(const Scene *scene, int64_t ms);   /* never later than the case's own */
+extern const char *scene_file(Scene *scene, const char *name);    /* a path in the case's folder; stays valid */
+extern const char *scene_program(Scene *scene, const char *name); /* a program of the build; stays valid */
+extern const char *scene_sql(Scene *scene, const char *path);     /* below sql/, e.g. "like/write.sql"; stays valid */
+
+/* Plan a fault. One that has not fired when the case ends makes it UNKNOWN. Stays valid. */
+extern Fault *scene_fault(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* Wait until this backend is seen waiting for a lock (pg_locks, granted = false), or no longer is. */
+extern void scene_await_blocked(Scene *scene, Session *observer, int backend_pid);
+/* Wait until this backend has left pg_stat_activity. */
+extern void scene_await_gone(Scene *scene, Session *observer, int backend_pid);
+/* Wait until a query answers a given number. */
+extern void scene_await_int(Scene *scene, Session *observer, int64_t expected, const char *sql, const SqlArg *args,
+							int count);
+
+#endif

@@ -1,0 +1,160 @@
+/*
+ * A connection to PostgreSQL: the only user of libpq.
+ *
+ * A session belongs to one thread at a time. It owns the classification of what went wrong. libpq has no SQLSTATE for
+ * a lost connection, PQstatus may go on saying OK, and a second call loses the first message; therefore an error
+ * result without SQLSTATE is SQL_LOST with sqlstate 08006, the SQLSTATE of the last WARNING beside it, and the first
+ * loss is kept: no later error replaces it. A FATAL with its own SQLSTATE (57P01, a polite stop) is kept as that.
+ */
+#ifndef COUNTERPROOF_SESSION_H
+#define COUNTERPROOF_SESSION_H
+
+#include "base.h"
+
+typedef struct Session Session;
+typedef struct SqlResult SqlResult;
+
+typedef enum
+{
+	SQL_UNSET = 0,
+	SQL_OK,
+	SQL_ERROR,   /* the server answered with an error; the session lives */
+	SQL_LOST,    /* the session is gone and the statement's transaction certainly did not commit */
+	SQL_UNKNOWN, /* the session is gone and the transaction may or may not have committed */
+	SQL_TIMEOUT  /* session_await() only: no answer within the deadline, still running */
+} SqlStatus;
+
+typedef struct
+{
+	char sqlstate[6];  /* "" after success, 08006 for a lost connection */
+	char warning[6];   /* for a lost connection: SQLSTATE of the last WARNING before it, or "" */
+	char message[256]; /* primary message, one line */
+} SqlError;
+
+typedef enum
+{
+	READ_COMMITTED = 1,
+	REPEATABLE_READ,
+	SERIALIZABLE
+} Isolation;
+
+/* A parameter: text form. Build with arg_*() and pass with ARGS(...), or NO_ARGS. */
+typedef struct
+{
+	const char *text; /* NULL is SQL NULL; when it is `number`, see session.c */
+	char number[24];
+} SqlArg;
+
+#define ARGS(...) (SqlArg[]){__VA_ARGS__}, (int) (sizeof((SqlArg[]){__VA_ARGS__}) / sizeof(SqlArg))
+#define NO_ARGS NULL, 0
+
+extern SqlArg arg_int(int64_t value);
+extern SqlArg arg_bool(bool value);
+extern SqlArg arg_text(const char *text); /* borrowed until the call returns */
+
+/* Append a bigint[] literal, for arg_text(). */
+extern void text_append_int64_array(Text *text, const int64_t *values, size_t count);
+
+
+/* --- life --- */
+
+/*
+ * Connect and set application_name to `name`. NULL: reported. The quiet form reports nothing and fills *error.
+ * Nothing is taken from PG* variables that is not in conninfo: the runner clears them at start.
+ */
+extern Session *session_open(const char *conninfo, const char *name) MUST_CHECK;
+extern Session *session_open_quietly(const char *conninfo, const char *name, SqlError *error) MUST_CHECK;
+extern void session_close(Session *session);   /* NULL allowed */
+extern void session_abandon(Session *session); /* drop the socket without Terminate, as a killed client would */
+
+extern int session_backend_pid(const Session *session);
+extern bool session_is_lost(const Session *session);
+extern const SqlError *session_error(const Session *session); /* of the last statement, or the first loss */
+extern int64_t session_retries_40001(void);                   /* of session_transaction(), this process, all sessions */
+extern int64_t session_retries_40p01(void);
+
+/* PQping: true when a server accepts connections there. Reports nothing. */
+extern bool server_accepts(const char *conninfo) MUST_CHECK;
+
+
+/* --- statements --- */
+
+/* One statement with parameters. The status says all; nothing is reported. *result (may be NULL) is NULL unless SQL_OK. */
+extern SqlStatus session_try(Session *session, SqlResult **result, const char *sql, const SqlArg *args, int count);
+
+/* The same for callers who expect success: false is reported with the SQL and the error. */
+extern bool session_query(Session *session, SqlResult **result, const char *sql, const SqlArg *args,
+						  int count) MUST_CHECK;
+
+/* One or more statements without parameters (a file of sql/, say); results are dropped. false: reported. */
+extern bool session_execute(Session *session, const char *sql) MUST_CHECK;
+
+/* Run a file of sql/ that has no psql commands. false: reported. */
+extern bool session_execute_file(Session *session, const char *path) MUST_CHECK;
+
+/* The single value of a one-row, one-column query. false: reported. */
+extern bool session_query_int(Session *session, int64_t *value, const char *sql, const SqlArg *args,
+							  int count) MUST_CHECK;
+
+extern bool session_prepare(Session *session, const char *statement, const char *sql) MUST_CHECK;
+
+/* Like session_try() for a prepared statement. */
+extern SqlStatus session_try_prepared(Session *session, SqlResult **result, const char *statement, const SqlArg *args,
+									  int count);
+
+/*
+ * A prepared statement as a transaction of its own, in one round trip: Execute, Flush, Sync in pipeline mode. The
+ * Flush makes the server send the row before it reads the Sync that commits.
+ * SQL_OK: *result, committed. SQL_ERROR: rolled back. SQL_UNKNOWN: *result is the row, the commit was not confirmed.
+ * SQL_LOST: no row arrived, so (on a unix socket) the Sync was never obeyed: not committed.
+ * Outside a transaction block only.
+ */
+extern SqlStatus session_call(Session *session, SqlResult **result, const char *statement, const SqlArg *args,
+							  int count);
+
+/* Send a statement and come back at once; one at a time. */
+extern bool session_send(Session *session, const char *sql, const SqlArg *args, int count) MUST_CHECK;
+/* The answer to session_send(). SQL_TIMEOUT leaves it running: ask again. */
+extern SqlStatus session_await(Session *session, SqlResult **result, Deadline deadline);
+
+
+/* --- transactions --- */
+
+extern bool session_begin(Session *session, Isolation isolation) MUST_CHECK; /* false: reported */
+extern void session_rollback(Session *session); /* also of a failed one; a lost session is left alone */
+
+/*
+ * COMMIT. SQL_OK only if a transaction was open and unfailed just before and the tag is COMMIT: a COMMIT in an aborted
+ * transaction answers ROLLBACK without error, which is SQL_ERROR 25P02 here. SQL_UNKNOWN: lost while committing.
+ */
+extern SqlStatus session_commit(Session *session);
+
+/*
+ * What a transaction does: everything is read again each time it is called. Answer the status of the statement that
+ * ended it (SQL_OK to commit). `context` must not carry decisions from one attempt to the next.
+ */
+typedef SqlStatus (*TransactionBody)(Session *session, void *context);
+
+/*
+ * BEGIN, body, COMMIT; the whole again after 40001 or 40P01, with jitter, RETRY_ATTEMPTS_MAX times at most, counted.
+ * Answers the last status; session_error() has the rest.
+ */
+#define RETRY_ATTEMPTS_MAX 10
+extern SqlStatus session_transaction(Session *session, Isolation isolation, TransactionBody body, void *context);
+
+
+/* --- results --- */
+
+extern int sql_rows(const SqlResult *result);
+extern int sql_columns(const SqlResult *result);
+extern const char *sql_column_name(const SqlResult *result, int column);
+extern const char *sql_text(const SqlResult *result, int row, int column); /* "" for NULL */
+extern int64_t sql_int(const SqlResult *result, int row, int column);      /* 0 for NULL */
+extern bool sql_bool(const SqlResult *result, int row, int column);
+extern bool sql_is_null(const SqlResult *result, int row, int column);
+extern int64_t sql_affected(const SqlResult *result);
+extern void sql_free(SqlResult *result); /* NULL allowed */
+
+extern const char *sql_status_name(SqlStatus status);
+
+#endif
