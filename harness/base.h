@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define MUST_CHECK __attribute__((warn_unused_result))
-#define PRINTF_LIKE(format, first) __attribute__((format(printf, format, first)))
+#define PRINTF_LIKE(string, first) __attribute__((format(printf, string, first)))
 #define LENGTH_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 typedef enum

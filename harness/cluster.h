@@ -4,7 +4,7 @@
  * One initdb per machine and version is cached and then copied. Data and socket lie in a short private directory,
  * mode 0700, owned by the server's account (as root: COUNTERPROOF_USER, default nobody; else the caller), entered with
  * the reaper before anything starts. No TCP. Settings that decide truth stay at PostgreSQL's defaults.
- * Each verb asserts the state it needs, acts, then verifies.
+ * Each verb asserts the state it needs, acts, then verifies. A cluster belongs to the process that created it.
  */
 #ifndef COUNTERPROOF_CLUSTER_H
 #define COUNTERPROOF_CLUSTER_H
@@ -23,7 +23,7 @@ typedef struct
 	char cache[512];   /* holds the initdb'd template; ownership and mode checked */
 	char scratch[512]; /* where private directories are made: TMPDIR or /tmp */
 	bool drops;        /* root: server processes run as `account` */
-	Account account;
+	Account account;   /* its name lies in account_name: a kit is not copied */
 	char account_name[64];
 } ServerKit;
 
@@ -50,7 +50,10 @@ extern bool cluster_configure(Cluster *cluster, const char *line) MUST_CHECK;
 /* Start and wait until it accepts connections; a server that dies shows its log's last lines. Its version is compared. */
 extern bool cluster_start(Cluster *cluster, Deadline deadline) MUST_CHECK;
 
-/* `pg_ctl restart -m immediate`: aborts every server process, then crash recovery. Waits for connections. */
+/*
+ * `pg_ctl restart -m immediate`: aborts every server process, then crash recovery. Waits for connections. The new
+ * postmaster is an orphan of pg_ctl: this process becomes a child subreaper to inherit it.
+ */
 extern bool cluster_restart_immediate(Cluster *cluster, Deadline deadline) MUST_CHECK;
 
 /* Check that the postmaster lives and is the one that was started. false: reported, the state is CLUSTER_CRASHED. */
@@ -67,7 +70,10 @@ extern const char *cluster_conninfo(Cluster *cluster, const char *database);
 /* Leave it running and its directory in place when freed (--keep). */
 extern void cluster_keep(Cluster *cluster);
 
-/* Stop at once (SIGQUIT), confirm, and remove the directory. NULL allowed. A failure is reported and answered false. */
+/*
+ * Stop at once (SIGQUIT), confirm, and remove the directory. One that crashed is first run once alone, which clears away
+ * the shared memory that a killed postmaster leaves. NULL allowed. false: reported, the directory may be left.
+ */
 extern bool cluster_free(Cluster *cluster);
 
 #endif

@@ -47,7 +47,7 @@ typedef struct
 	uint64_t seed;
 	const EvidenceCase *cases; /* in the order of output.txt */
 	int case_count;
-	const EvidenceSetting *settings;
+	const EvidenceSetting *settings; /* seed and replay are added here; a name given twice keeps its last value */
 	int setting_count;
 	bool keep; /* keep logs and histories of passing cases too */
 } EvidenceRun;
@@ -67,7 +67,7 @@ typedef enum
 typedef struct
 {
 	LineKind kind;
-	const char *text;     /* newlines become blanks */
+	const char *text;     /* newlines become blanks; of a fault: with its count and effect */
 	const char *expected; /* checks only */
 	const char *actual;   /* checks only */
 	int fired;            /* faults only */
@@ -82,7 +82,10 @@ typedef struct
 /* Make the folder, output.txt and env.txt, and point <root>/output.txt at it. NULL: reported (exit 3). */
 extern Evidence *evidence_open(const EvidenceRun *run) MUST_CHECK;
 
-/* A folder for files of this case (history, offset files), made on the first call; valid until evidence_close(). */
+/*
+ * A folder for files of this case (history, offset files), made on the first call; valid until evidence_close(), for a
+ * case that passes until its end. NULL: reported.
+ */
 extern const char *evidence_case_folder(Evidence *evidence, int index);
 
 /* Add settings known only once the server runs; before the first case begins. env.txt is written anew. */
@@ -96,8 +99,12 @@ extern void evidence_case_retries(Evidence *evidence, int index, int64_t retries
 extern void evidence_case_end(Evidence *evidence, int index, Result result, const char *reason, int64_t duration_ms);
 
 extern EvidenceTotals evidence_totals(const Evidence *evidence);
-extern const char *
-evidence_output_path(const Evidence *evidence); /* while open: of this run; after closing: where it lies */
+
+/* Append the SUMMARY line as output.txt has it, without a newline. */
+extern void evidence_summary(const Evidence *evidence, Text *text);
+
+/* While open: of this run; after closing: where it lies. */
+extern const char *evidence_output_path(const Evidence *evidence);
 
 /*
  * Write the replay line (when something did not pass) and the SUMMARY, results.json and junit.xml, and move each

@@ -3,7 +3,8 @@
  *
  * One write(2) a record to a file opened with O_APPEND: safe from threads and processes, no lock, no shared buffer.
  * An operation is two records, its invocation and its end, so that one whose client died stays open.
- * Text, one record a line, tab-separated, so that grep reads it:
+ * Text, one record a line, tab-separated, so that grep reads it (outcome is ok, failed or unknown; yes and no are 1 and
+ * 0; no sqlstate is -; in text a tab, newline, return and backslash are \t \n \r \\):
  *   B id worker ns key1 key2 want            an operation begins
  *   E id ns outcome changed state version number xid sqlstate    it ends
  *   D worker ns list                         events delivered, e.g. 3,4,9
@@ -27,7 +28,7 @@ typedef enum
 /* One operation on a versioned two-state register: `want` asks for a state; the answer says what it became. */
 typedef struct
 {
-	int64_t id; /* given by history_begin() */
+	int64_t id; /* given by history_begin(): unique over the threads and processes of one history */
 	int worker;
 	int64_t begin_ns;
 	int64_t end_ns; /* INT64_MAX while open */
@@ -51,7 +52,10 @@ extern bool history_end(History *history, HistoryOp *op) MUST_CHECK; /* fills op
 extern bool history_delivery(History *history, int worker, const int64_t *numbers, size_t count) MUST_CHECK;
 extern bool history_fault(History *history, const char *what) MUST_CHECK;
 
-/* Operations in order of invocation. *ops is allocated, caller frees. A line that cannot be read is an error. */
+/*
+ * Operations in order of invocation. *ops is allocated, caller frees. A line that cannot be read, a torn last one (a full
+ * disk) and an end without its beginning are errors, reported with the line's number.
+ */
 extern bool history_read(const char *path, HistoryOp **ops, size_t *count) MUST_CHECK;
 
 #endif

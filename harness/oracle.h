@@ -28,7 +28,9 @@ typedef struct
 /*
  * Per register: the versions of acked changes are unique, are 1..k but for holes that unknown operations can fill, and
  * alternate (odd = on, even = off, from off at version 0); each acked answer agrees with the one order that the versions
- * give; and that order respects real time: an operation that ended before another began comes first.
+ * give; and that order respects real time: an operation that ended before another began comes first. An unknown or open
+ * operation may have taken effect at any time after it began, also after its client gave up; one whose answer is known
+ * can only be what it answered.
  * Across registers: numbers are unique, and a change acked before another began has the lower number.
  */
 extern Judgement oracle_judge_registers(const HistoryOp *ops, size_t count);

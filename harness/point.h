@@ -22,7 +22,7 @@ extern void point_arm_pause(const char *name, int nth);
 typedef void (*PointCall)(void *context, const char *name, const char *detail);
 extern void point_arm_call(const char *name, int nth, PointCall call, void *context);
 
-extern void point_disarm_all(void);
+extern void point_disarm_all(void);       /* and forget what fired */
 extern int point_fired(const char *name); /* how often an armed action of this name was taken */
 
 /* "NAME" or "NAME:N" as an option's value. false: not of that form; reports nothing. */

@@ -1,7 +1,8 @@
 /*
  * Programs as children: start, read their lines, wait with a deadline, kill and confirm the cause; who is left.
  *
- * A process handle belongs to one thread. Descriptors are close-on-exec; the child gets stdin, stdout, stderr only.
+ * A process handle belongs to one thread. Descriptors are close-on-exec; the child gets stdin, stdout, stderr only. Its
+ * stdin is empty where its output goes to a file or is collected; signals are at their defaults in it.
  */
 #ifndef COUNTERPROOF_PROC_H
 #define COUNTERPROOF_PROC_H
@@ -41,6 +42,7 @@ typedef struct
 	const Account *account;  /* drop to it before exec, or NULL */
 	const char *output_file; /* stdout and stderr are appended to this file; NULL: stdout is read line by line here */
 	bool own_group;          /* a process group of its own */
+	bool own_session;        /* a session, and so a group, of its own */
 } ProcessSpec;
 
 /* NULL: reported, with the command. An exec that fails in the child is found here too. */
@@ -58,6 +60,9 @@ extern bool process_write_line(Process *process, const char *line) MUST_CHECK; /
 /* false: reported, it still runs. May be asked again after it ended. */
 extern bool process_wait(Process *process, Deadline deadline, ProcessEnd *end) MUST_CHECK;
 
+/* Has it ended? true: *end says how. Does not wait, reports nothing. */
+extern bool process_poll(Process *process, ProcessEnd *end) MUST_CHECK;
+
 /*
  * Send a signal, wait, and confirm that this signal was the cause. false: reported, e.g. it had ended by itself before
  * (then the kill was not exercised) or ended with another status.
@@ -67,10 +72,22 @@ extern bool process_kill(Process *process, int signal_number, Deadline deadline)
 /* Close pipes; a child that still runs is killed with SIGKILL and reaped first. NULL allowed. */
 extern void process_free(Process *process);
 
+/* Free the handle and let the program run on; nobody here waits for it any more. NULL allowed. */
+extern void process_release(Process *process);
+
+/* A handle for an orphan that this process has inherited. It has no pipes. NULL: reported, it is no child of ours. */
+extern Process *process_adopt(pid_t pid) MUST_CHECK;
+
 /* Run to the end. Output (stdout and stderr) is appended to `output` (may be NULL). false: not started or past deadline. */
 extern bool process_run(const ProcessSpec *spec, Deadline deadline, Text *output, ProcessEnd *end) MUST_CHECK;
 
 extern void process_end_describe(ProcessEnd end, Text *text); /* "exit 3", "signal 9 (Killed)", "still running" */
+
+/*
+ * Remove a directory and all below it, as its owner when root: a name that this account swaps for a link meanwhile harms
+ * only the account. One that is not there is no failure. false: reported.
+ */
+extern bool process_remove_directory(const char *directory, Deadline deadline) MUST_CHECK;
 
 
 /* --- who is left --- */
@@ -86,5 +103,22 @@ extern int process_children(pid_t *pids, int most);
 
 /* The command line of a pid, for a report; empty when it is gone. */
 extern void process_describe(pid_t pid, Text *text);
+
+/* What the kernel says of a pid. With its birth it is a name that is not used again. */
+typedef struct
+{
+	char command[16]; /* the program's short name */
+	char state;       /* 'Z' for one that has ended and was not waited for */
+	pid_t parent;
+	pid_t group;
+	pid_t session;
+	uint64_t birth; /* clock ticks since boot */
+} ProcessStatus;
+
+extern bool process_status(pid_t pid, ProcessStatus *status) MUST_CHECK; /* false: no such process */
+
+/* Every process of the machine that can be seen, zombies included. */
+typedef void (*ProcessVisit)(void *context, pid_t pid, const ProcessStatus *status);
+extern void process_visit_all(ProcessVisit visit, void *context);
 
 #endif

@@ -38,6 +38,7 @@ typedef struct
 	const char *guarantee; /* what is checked, in a few words */
 	const char *observed;  /* where it can be seen */
 	unsigned needs;
+	const char *server_setting; /* NEEDS_CLUSTER: a line for its postgresql.conf, or NULL */
 	int deadline_ms;
 	void (*run)(Scene *scene);
 } Scenario;
@@ -62,6 +63,10 @@ extern bool check_text(Scene *scene, const char *actual, const char *expected, c
 
 /* HOLDS is a PASS, VIOLATED a FAIL with the first violation, UNKNOWN makes the case UNKNOWN. Frees the judgement's text. */
 extern void check_judgement(Scene *scene, Judgement *judgement, const char *what);
+
+
+/* The case provoked that many retries itself: checked, and not counted among the system's own in SUMMARY. */
+extern void scene_expect_retries(Scene *scene, int64_t retries_40001, int64_t retries_40p01);
 
 
 /* --- giving up --- */

@@ -3,8 +3,12 @@
  *
  * A session belongs to one thread at a time. It owns the classification of what went wrong. libpq has no SQLSTATE for
  * a lost connection, PQstatus may go on saying OK, and a second call loses the first message; therefore an error
- * result without SQLSTATE is SQL_LOST with sqlstate 08006, the SQLSTATE of the last WARNING beside it, and the first
- * loss is kept: no later error replaces it. A FATAL with its own SQLSTATE (57P01, a polite stop) is kept as that.
+ * result without SQLSTATE is a loss with sqlstate 08006, the SQLSTATE of the last WARNING beside it, and the first
+ * loss is kept: no later error replaces it. A FATAL with its own SQLSTATE (57P01, a polite stop) is a loss kept as that.
+ * Calls on a lost session answer SQL_LOST and send nothing. A mistake in the order of calls (55000), in transaction
+ * state (25001, 25P01) or too many parameters (54023) is SQL_ERROR before anything is sent.
+ *
+ * Only session_await() and connecting have a deadline; every other call waits until the server answers or is gone.
  */
 #ifndef COUNTERPROOF_SESSION_H
 #define COUNTERPROOF_SESSION_H
@@ -41,8 +45,8 @@ typedef enum
 /* A parameter: text form. Build with arg_*() and pass with ARGS(...), or NO_ARGS. */
 typedef struct
 {
-	const char *text; /* NULL is SQL NULL; when it is `number`, see session.c */
-	char number[24];
+	const char *text; /* NULL: `number` is meant, or SQL NULL when that is empty too */
+	char number[24];  /* inside, because arguments are passed by value */
 } SqlArg;
 
 #define ARGS(...) (SqlArg[]){__VA_ARGS__}, (int) (sizeof((SqlArg[]){__VA_ARGS__}) / sizeof(SqlArg))
@@ -59,7 +63,8 @@ extern void text_append_int64_array(Text *text, const int64_t *values, size_t co
 /* --- life --- */
 
 /*
- * Connect and set application_name to `name`. NULL: reported. The quiet form reports nothing and fills *error.
+ * Connect (conninfo string or URI) and set application_name to `name`. NULL: reported. The quiet form reports nothing
+ * and fills *error, with 08001 whatever the server's reason: libpq tells only the text.
  * Nothing is taken from PG* variables that is not in conninfo: the runner clears them at start.
  */
 extern Session *session_open(const char *conninfo, const char *name) MUST_CHECK;
@@ -70,16 +75,26 @@ extern void session_abandon(Session *session); /* drop the socket without Termin
 extern int session_backend_pid(const Session *session);
 extern bool session_is_lost(const Session *session);
 extern const SqlError *session_error(const Session *session); /* of the last statement, or the first loss */
-extern int64_t session_retries_40001(void);                   /* of session_transaction(), this process, all sessions */
+extern int64_t session_retries_40001(void);                   /* retries in this process, all sessions */
 extern int64_t session_retries_40p01(void);
 
-/* PQping: true when a server accepts connections there. Reports nothing. */
+/* The same conninfo (or URI) with another database; caller frees. NULL: reported. */
+extern char *session_conninfo_for(const char *conninfo, const char *database) MUST_CHECK;
+
+extern const char *session_library_version(void); /* of libpq, e.g. "15.20" */
+
+/* By libpq's ping: true when a server accepts connections there. Reports nothing. */
 extern bool server_accepts(const char *conninfo) MUST_CHECK;
 
 
 /* --- statements --- */
 
-/* One statement with parameters. The status says all; nothing is reported. *result (may be NULL) is NULL unless SQL_OK. */
+/*
+ * One statement with parameters. The status says all; nothing is reported. *result is NULL unless SQL_OK, and the
+ * caller frees it; `result` may be NULL.
+ * A loss is SQL_LOST inside a transaction block, where nothing can have committed (COMMIT itself goes through
+ * session_commit()), and SQL_UNKNOWN outside one, because the statement committed by itself or not at all.
+ */
 extern SqlStatus session_try(Session *session, SqlResult **result, const char *sql, const SqlArg *args, int count);
 
 /* The same for callers who expect success: false is reported with the SQL and the error. */
@@ -112,20 +127,23 @@ extern SqlStatus session_try_prepared(Session *session, SqlResult **result, cons
 extern SqlStatus session_call(Session *session, SqlResult **result, const char *statement, const SqlArg *args,
 							  int count);
 
-/* Send a statement and come back at once; one at a time. */
+/* Send a statement and come back at once; one at a time, and no other call before its answer. false: reported. */
 extern bool session_send(Session *session, const char *sql, const SqlArg *args, int count) MUST_CHECK;
-/* The answer to session_send(). SQL_TIMEOUT leaves it running: ask again. */
+/* The answer to session_send(), as session_try() gives it. SQL_TIMEOUT leaves it running: ask again. */
 extern SqlStatus session_await(Session *session, SqlResult **result, Deadline deadline);
 
 
 /* --- transactions --- */
 
 extern bool session_begin(Session *session, Isolation isolation) MUST_CHECK; /* false: reported */
-extern void session_rollback(Session *session); /* also of a failed one; a lost session is left alone */
+
+/* Also of a failed one; a lost session, or one outside a block, is left alone. session_error() stays as it was. */
+extern void session_rollback(Session *session);
 
 /*
  * COMMIT. SQL_OK only if a transaction was open and unfailed just before and the tag is COMMIT: a COMMIT in an aborted
- * transaction answers ROLLBACK without error, which is SQL_ERROR 25P02 here. SQL_UNKNOWN: lost while committing.
+ * transaction answers ROLLBACK without error, which is SQL_ERROR 25P02 here, and one without a transaction answers
+ * COMMIT with a warning, which is SQL_ERROR 25P01. SQL_UNKNOWN: lost while committing.
  */
 extern SqlStatus session_commit(Session *session);
 
@@ -136,14 +154,20 @@ extern SqlStatus session_commit(Session *session);
 typedef SqlStatus (*TransactionBody)(Session *session, void *context);
 
 /*
- * BEGIN, body, COMMIT; the whole again after 40001 or 40P01, with jitter, RETRY_ATTEMPTS_MAX times at most, counted.
- * Answers the last status; session_error() has the rest.
+ * BEGIN, body, COMMIT; the whole again after 40001 or 40P01, with jitter, RETRY_ATTEMPTS_MAX attempts at most, retries
+ * counted. Answers the last status; session_error() has the rest.
  */
 #define RETRY_ATTEMPTS_MAX 10
 extern SqlStatus session_transaction(Session *session, Isolation isolation, TransactionBody body, void *context);
 
+/*
+ * After SQL_ERROR of a whole transaction, for one that is a single session_call(): true when it is to be tried again,
+ * counted and backed off. `attempt` counts from 1.
+ */
+extern bool session_retry_due(Session *session, int attempt) MUST_CHECK;
 
-/* --- results --- */
+
+/* --- results: a row or column that is not there, or sql_int() of a text, ends the program --- */
 
 extern int sql_rows(const SqlResult *result);
 extern int sql_columns(const SqlResult *result);

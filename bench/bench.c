@@ -1,0 +1,557 @@
+/*
+ * Measurements side by side, each against a yardstick of the same machine in the same run; medians of alternating
+ * pairs. The machine is shared and noisy: the ratios count, the absolute numbers do not.
+ *
+ *   suite   ./run.sh 32 and ./run.sh 32-B against the floor: initdb, start, restart -m immediate, stop, one after another
+ *   memory  the runner's own peak resident memory
+ *   like    like_set() at 1 and 8 clients against pgbench running the same prepared statement
+ *   drain   the consumer over 200,000 events in batches of 10,000 against a bare INSERT .. SELECT of the same rows
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "actor.h"
+#include "cluster.h"
+#include "like.h"
+#include "proc.h"
+#include "reaper.h"
+#include "rng.h"
+#include "session.h"
+
+#define PAIRS_MAX 15
+#define COMMAND_MS 180000
+#define SERVER_MS 30000
+#define CLIENTS_MAX 64
+
+#define LIKE_PAIRS 3
+#define LIKE_SECONDS 5
+#define LIKE_USERS 100000
+#define LIKE_ITEMS 6
+
+#define DRAIN_PAIRS 5
+#define DRAIN_EVENTS 200000
+#define DRAIN_BATCH 10000
+#define DRAIN_ITEMS 1000
+
+typedef struct
+{
+	ServerKit kit;
+	const char *home;     /* the checkout */
+	const char *programs; /* the built programs */
+	const char *pgbench;
+	int pairs;
+} Bench;
+
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *) a;
+	double y = *(const double *) b;
+
+	return (x > y) - (x < y);
+}
+
+
+static double
+median(const double *values, int count)
+{
+	double sorted[PAIRS_MAX];
+
+	memcpy(sorted, values, (size_t) count * sizeof(double));
+	qsort(sorted, (size_t) count, sizeof(double), compare_doubles);
+	return count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+}
+
+
+static double
+seconds_since(int64_t begin_ns)
+{
+	return (double) (time_now_ns() - begin_ns) / 1e9;
+}
+
+
+static void
+print_row(const char *what, double value, double yardstick, const char *unit, double ratio, const char *bar)
+{
+	printf("%-38s %12.3f %12.3f %-10s %8.2f   %s\n", what, value, yardstick, unit, ratio, bar);
+	fflush(stdout);
+}
+
+
+static bool
+run_command(const char *const *argv, const char *directory, const Account *account, Text *output)
+{
+	ProcessSpec spec = {.argv = argv, .directory = directory, .account = account};
+	ProcessEnd end;
+	Text seen = {0};
+	bool done = process_run(&spec, deadline_in_ms(COMMAND_MS), output != NULL ? output : &seen, &end) &&
+				end.how == ENDED_EXIT && end.code == 0;
+
+	if (!done)
+	{
+		report_error("%s failed: %s", argv[0], text_get(output != NULL ? output : &seen));
+	}
+	text_free(&seen);
+	return done;
+}
+
+
+/* --- suite --- */
+
+static bool
+make_floor_folder(const Bench *bench, char *path, size_t size)
+{
+	snprintf(path, size, "%s/cpb-XXXXXX", bench->kit.scratch);
+	if (mkdtemp(path) == NULL || (bench->kit.drops && chown(path, bench->kit.account.uid, bench->kit.account.gid) != 0))
+	{
+		report_error("cannot make a folder below %s", bench->kit.scratch);
+		return false;
+	}
+	return true;
+}
+
+
+/* initdb, start, restart -m immediate, stop: what any run over a real server has to pay without a cache. */
+static bool
+measure_floor(const Bench *bench, double *seconds)
+{
+	char folder[600];
+	char initdb[600];
+	char pg_ctl[600];
+	char data[640];
+	char log[640];
+	char options[700];
+	const Account *account = bench->kit.drops ? &bench->kit.account : NULL;
+	const char *const remove[] = {"/bin/rm", "-rf", folder, NULL};
+	bool done;
+	int64_t begin;
+
+	if (!make_floor_folder(bench, folder, sizeof(folder)))
+	{
+		return false;
+	}
+	snprintf(initdb, sizeof(initdb), "%s/initdb", bench->kit.bindir);
+	snprintf(pg_ctl, sizeof(pg_ctl), "%s/pg_ctl", bench->kit.bindir);
+	snprintf(data, sizeof(data), "%s/data", folder);
+	snprintf(log, sizeof(log), "%s/log", folder);
+	snprintf(options, sizeof(options), "-c listen_addresses= -c unix_socket_directories=%s", folder);
+	begin = time_now_ns();
+	done = run_command((const char *[]){initdb, "-D", data, "-A", "trust", "-U", "counterproof", "--no-locale", NULL},
+					   folder, account, NULL) &&
+		   run_command((const char *[]){pg_ctl, "-D", data, "-l", log, "-o", options, "-w", "start", NULL}, folder,
+					   account, NULL) &&
+		   run_command((const char *[]){pg_ctl, "-D", data, "-l", log, "-m", "immediate", "-w", "restart", NULL},
+					   folder, account, NULL) &&
+		   run_command((const char *[]){pg_ctl, "-D", data, "-w", "stop", NULL}, folder, account, NULL);
+	*seconds = seconds_since(begin);
+	return run_command(remove, NULL, NULL, NULL) && done;
+}
+
+
+static bool
+measure_run(const Bench *bench, const char *selection, const char *evidence, double *seconds)
+{
+	char *run = string_format("%s/run.sh", bench->home);
+	int64_t begin = time_now_ns();
+	bool done = run_command((const char *[]){run, selection, "--evidence", evidence, NULL}, NULL, NULL, NULL);
+
+	*seconds = seconds_since(begin);
+	free(run);
+	return done;
+}
+
+
+static bool
+bench_suite(const Bench *bench, const char *evidence)
+{
+	double floors[PAIRS_MAX];
+	double suite[PAIRS_MAX];
+	double single[PAIRS_MAX];
+	double floor_seconds;
+	double suite_seconds;
+	double single_seconds;
+
+	for (int i = 0; i < bench->pairs; i++)
+	{
+		if (!measure_floor(bench, &floors[i]) || !measure_run(bench, "32", evidence, &suite[i]) ||
+			!measure_run(bench, "32-B", evidence, &single[i]))
+		{
+			return false;
+		}
+	}
+	floor_seconds = median(floors, bench->pairs);
+	suite_seconds = median(suite, bench->pairs);
+	single_seconds = median(single, bench->pairs);
+	print_row("./run.sh 32 / floor", suite_seconds, floor_seconds, "s", suite_seconds / floor_seconds, "at most 3");
+	print_row("./run.sh 32-B / floor", single_seconds, floor_seconds, "s", single_seconds / floor_seconds,
+			  "at most 1.5");
+	return true;
+}
+
+
+/* --- memory --- */
+
+/* VmHWM of the runner alone, in KiB; 0 when it is gone. */
+static int64_t
+peak_of(pid_t pid)
+{
+	char *path = string_format("/proc/%d/status", (int) pid);
+	FILE *status = fopen(path, "re");
+	char line[256];
+	int64_t peak = 0;
+
+	free(path);
+	while (status != NULL && fgets(line, sizeof(line), status) != NULL)
+	{
+		if (strncmp(line, "VmHWM:", 6) == 0)
+		{
+			peak = strtoll(line + 6, NULL, 10);
+		}
+	}
+	if (status != NULL)
+	{
+		fclose(status);
+	}
+	return peak;
+}
+
+
+typedef struct
+{
+	Process *process;
+	int64_t peak_kib;
+	ProcessEnd end;
+} PeakWait;
+
+
+static ProbeAnswer
+probe_peak(void *context, Text *seen)
+{
+	PeakWait *wait = context;
+	int64_t peak = peak_of(process_pid(wait->process));
+
+	wait->peak_kib = peak > wait->peak_kib ? peak : wait->peak_kib;
+	text_append(seen, "peak %" PRId64 " KiB", wait->peak_kib);
+	/* a zombie has no VmHWM line any more: then it has ended */
+	return wait->peak_kib > 0 && peak == 0 ? PROBE_DONE : PROBE_AGAIN;
+}
+
+
+static bool
+bench_memory(const Bench *bench, const char *evidence)
+{
+	char *program = string_format("%s/counterproof", bench->programs);
+	const char *argv[] = {program, "32", "--repeat", "5", "--evidence", evidence, NULL};
+	ProcessSpec spec = {.argv = argv, .output_file = "/dev/null"};
+	PeakWait wait = {.process = process_start(&spec)};
+	bool done = wait.process != NULL && wait_until("the runner's end", deadline_in_ms(COMMAND_MS), probe_peak, &wait) &&
+				process_wait(wait.process, deadline_in_ms(COMMAND_MS), &wait.end);
+
+	if (done)
+	{
+		print_row("runner's peak, 5 x suite 32", (double) wait.peak_kib / 1024, 64, "MiB",
+				  (double) wait.peak_kib / 1024 / 64, "at most 1");
+	}
+	process_free(wait.process);
+	free(program);
+	return done;
+}
+
+
+/* --- like --- */
+
+typedef struct
+{
+	const char *conninfo;
+	int64_t end_ns;
+	uint64_t seed;
+	int64_t done[CLIENTS_MAX];
+} LikeLoad;
+
+
+static bool
+like_client(int worker, void *context)
+{
+	LikeLoad *load = context;
+	Rng rng = rng_stream(load->seed, (uint64_t) worker);
+	Session *session = session_open(load->conninfo, "bench");
+	bool done = session != NULL && like_prepare(session);
+
+	while (done && time_now_ns() < load->end_ns)
+	{
+		int64_t user = 1 + (int64_t) rng_below(&rng, LIKE_USERS);
+		int64_t item = 1 + (int64_t) rng_below(&rng, LIKE_ITEMS);
+		LikeResult result;
+
+		done = like_set(session, user, item, rng_below(&rng, 2) == 1, &result) &&
+			   (result.outcome == LIKE_CHANGED || result.outcome == LIKE_NOOP);
+		load->done[worker]++;
+	}
+	session_close(session);
+	return done;
+}
+
+
+static bool
+measure_like(const char *conninfo, int clients, uint64_t seed, double *rate)
+{
+	LikeLoad load = {.conninfo = conninfo, .seed = seed};
+	int64_t begin = time_now_ns();
+	int64_t total = 0;
+	ActorGroup *group;
+
+	load.end_ns = begin + LIKE_SECONDS * INT64_C(1000000000);
+	group = actor_start("like", clients, like_client, &load);
+	if (group == NULL)
+	{
+		return false;
+	}
+	actor_open_gate(group);
+	if (!actor_join(group, deadline_in_ms(LIKE_SECONDS * 1000 + SERVER_MS)))
+	{
+		return false;
+	}
+	for (int i = 0; i < clients; i++)
+	{
+		total += load.done[i];
+	}
+	*rate = (double) total / seconds_since(begin);
+	return true;
+}
+
+
+static bool
+measure_pgbench(const Bench *bench, const char *conninfo, int clients, const char *script, double *rate)
+{
+	char *count = string_format("%d", clients);
+	char *time = string_format("%d", LIKE_SECONDS);
+	Text output = {0};
+	const char *argv[] = {bench->pgbench, "-n", "-M", "prepared", "-c",   count,    "-j",
+						  count,          "-T", time, "-f",       script, conninfo, NULL};
+	const char *found;
+	bool done = run_command(argv, NULL, NULL, &output);
+
+	found = strstr(text_get(&output), "tps = ");
+	done = done && found != NULL;
+	*rate = done ? strtod(found + 6, NULL) : 0;
+	text_free(&output);
+	free(count);
+	free(time);
+	return done;
+}
+
+
+static bool
+make_like_database(const Bench *bench, const char *conninfo, int64_t items)
+{
+	Session *session = session_open(conninfo, "bench");
+	char *sql = string_format("%s/sql/like", bench->home);
+	bool done = session != NULL && like_create(session, sql);
+
+	for (int64_t i = 1; done && i <= items; i++)
+	{
+		char label[32];
+
+		snprintf(label, sizeof(label), "item-lab-%02" PRId64, i);
+		done = like_add_item(session, i, label);
+	}
+	session_close(session);
+	free(sql);
+	return done;
+}
+
+
+static bool
+bench_like_at(const Bench *bench, const char *conninfo, const char *script, int clients)
+{
+	double ours[LIKE_PAIRS];
+	double theirs[LIKE_PAIRS];
+	char what[64];
+
+	for (int i = 0; i < LIKE_PAIRS; i++)
+	{
+		bool done = i % 2 == 0 ? measure_like(conninfo, clients, (uint64_t) i, &ours[i]) &&
+									 measure_pgbench(bench, conninfo, clients, script, &theirs[i])
+							   : measure_pgbench(bench, conninfo, clients, script, &theirs[i]) &&
+									 measure_like(conninfo, clients, (uint64_t) i, &ours[i]);
+
+		if (!done)
+		{
+			return false;
+		}
+	}
+	snprintf(what, sizeof(what), "like(), %d client%s / pgbench", clients, clients > 1 ? "s" : "");
+	print_row(what, median(ours, LIKE_PAIRS), median(theirs, LIKE_PAIRS), "1/s",
+			  median(ours, LIKE_PAIRS) / median(theirs, LIKE_PAIRS), "at least 0.9");
+	return true;
+}
+
+
+static bool
+bench_like(const Bench *bench, Cluster *cluster)
+{
+	char script[] = "/tmp/cpb-script-XXXXXX";
+	char *text = string_format("\\set user random(1, %d)\n\\set item random(1, %d)\n\\set want random(0, 1)\n%s\n",
+							   LIKE_USERS, LIKE_ITEMS, "SELECT * FROM like_set(:user, :item, :want = 1);");
+	char *conninfo = string_copy(cluster_conninfo(cluster, "postgres"));
+	int fd = mkstemp(script);
+	bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t) strlen(text) &&
+				make_like_database(bench, conninfo, LIKE_ITEMS) && bench_like_at(bench, conninfo, script, 1) &&
+				bench_like_at(bench, conninfo, script, 8);
+
+	if (fd >= 0)
+	{
+		close(fd);
+		unlink(script);
+	}
+	free(text);
+	free(conninfo);
+	return done;
+}
+
+
+/* --- drain --- */
+
+/* Facts and events of DRAIN_EVENTS first likes, as the write path would have left them. */
+static const char fill_sql[] =
+	"TRUNCATE like_fact, like_outbox, processed_event;"
+	"INSERT INTO like_fact SELECT i, 1 + i % 1000, true, 1 FROM generate_series(1, 200000) i;"
+	"INSERT INTO like_outbox SELECT i, i, 1 + i % 1000, 1, 1 FROM generate_series(1, 200000) i;"
+	"UPDATE like_seq SET last = 200000;";
+
+static const char reset_sql[] = "TRUNCATE processed_event; UPDATE counter_watermark SET applied_upto = 0;"
+								"UPDATE like_count SET n = 0, base_seq = 0; CHECKPOINT;";
+
+
+static bool
+measure_bare(Session *session, double *seconds)
+{
+	int64_t begin;
+	bool done = session_execute(session, reset_sql);
+
+	begin = time_now_ns();
+	done = done &&
+		   session_execute(session, "INSERT INTO processed_event SELECT seq, 'APPLIED' FROM like_outbox ORDER BY seq");
+	*seconds = seconds_since(begin);
+	return done;
+}
+
+
+static bool
+measure_drain(Session *session, double *seconds)
+{
+	LikeTotals totals = {0};
+	LikeReadAudit result;
+	int64_t begin;
+	bool done = session_execute(session, reset_sql);
+
+	begin = time_now_ns();
+	done = done && like_drain(session, DRAIN_BATCH, &totals);
+	*seconds = seconds_since(begin);
+	if (done && (totals.applied != DRAIN_EVENTS || !like_audit_read_side(session, &result) || result.lag != 0 ||
+				 result.count_mismatch_items != 0))
+	{
+		report_error("the drain that was measured is wrong: applied %" PRId64, totals.applied);
+		return false;
+	}
+	return done;
+}
+
+
+static bool
+bench_drain(const Bench *bench, Cluster *cluster)
+{
+	char *conninfo = string_copy(cluster_conninfo(cluster, "postgres"));
+	double ours[DRAIN_PAIRS];
+	double bare[DRAIN_PAIRS];
+	Session *session = NULL;
+	bool done = make_like_database(bench, conninfo, DRAIN_ITEMS);
+
+	session = done ? session_open(conninfo, "bench") : NULL;
+	done = session != NULL && like_prepare(session) && session_execute(session, fill_sql) &&
+		   session_execute(session, "VACUUM ANALYZE");
+	for (int i = 0; done && i < DRAIN_PAIRS; i++)
+	{
+		done = i % 2 == 0 ? measure_drain(session, &ours[i]) && measure_bare(session, &bare[i])
+						  : measure_bare(session, &bare[i]) && measure_drain(session, &ours[i]);
+	}
+	if (done)
+	{
+		print_row("drain 200,000 by 10,000 / bare insert", DRAIN_EVENTS / median(ours, DRAIN_PAIRS),
+				  DRAIN_EVENTS / median(bare, DRAIN_PAIRS), "events/s",
+				  median(bare, DRAIN_PAIRS) / median(ours, DRAIN_PAIRS), "at least 0.35");
+	}
+	session_close(session);
+	free(conninfo);
+	return done;
+}
+
+
+/* --- all --- */
+
+static bool
+with_cluster(const Bench *bench, bool (*measure)(const Bench *, Cluster *))
+{
+	Cluster *cluster = cluster_create(&bench->kit, "bench");
+	bool done = cluster != NULL && cluster_start(cluster, deadline_in_ms(SERVER_MS)) && measure(bench, cluster);
+
+	return cluster_free(cluster) && done;
+}
+
+
+static bool
+wanted(int argc, char **argv, const char *name)
+{
+	for (int i = 1; i < argc; i++)
+	{
+		if (strcmp(argv[i], name) == 0)
+		{
+			return true;
+		}
+	}
+	return argc == 1;
+}
+
+
+static bool
+bench_all(Bench *bench, int argc, char **argv)
+{
+	char evidence[] = "/tmp/cpb-evidence-XXXXXX";
+	bool done = mkdtemp(evidence) != NULL;
+
+	printf("%-38s %12s %12s %-10s %8s   %s\n", "what", "value", "yardstick", "unit", "ratio", "bar");
+	done = done && (!wanted(argc, argv, "suite") || bench_suite(bench, evidence));
+	done = done && (!wanted(argc, argv, "memory") || bench_memory(bench, evidence));
+	done = done && (!wanted(argc, argv, "like") || with_cluster(bench, bench_like));
+	done = done && (!wanted(argc, argv, "drain") || with_cluster(bench, bench_drain));
+	return run_command((const char *[]){"/bin/rm", "-rf", evidence, NULL}, NULL, NULL, NULL) && done;
+}
+
+
+int
+main(int argc, char **argv)
+{
+	const char *bindir = getenv("COUNTERPROOF_PG_BIN");
+	Bench bench = {.home = getenv("COUNTERPROOF_HOME"),
+				   .programs = getenv("COUNTERPROOF_PROGRAMS"),
+				   .pgbench = getenv("COUNTERPROOF_PGBENCH"),
+				   .pairs = 7};
+	bool done;
+
+	if (bindir == NULL || bench.home == NULL || bench.programs == NULL || bench.pgbench == NULL)
+	{
+		report_error("start through ./run.sh bench [suite] [memory] [like] [drain]");
+		return EXIT_CODE_USAGE;
+	}
+	if (!process_adopt_orphans() || !reaper_start() || !server_kit_find(&bench.kit, bindir, 16))
+	{
+		return EXIT_CODE_BROKEN;
+	}
+	done = bench_all(&bench, argc, argv);
+	reaper_dismiss();
+	return done ? EXIT_CODE_PASS : EXIT_CODE_BROKEN;
+}

@@ -1,0 +1,32 @@
+/*
+ * The commands of the command line: a row each in main.c, a short file each for what they do.
+ */
+#ifndef COUNTERPROOF_COMMANDS_H
+#define COUNTERPROOF_COMMANDS_H
+
+#include "base.h"
+#include "options.h"
+
+typedef struct
+{
+	const char *name;
+	const char *usage; /* after run.sh */
+	const char *summary;
+	ExitCode (*run)(const Options *options, const char *const *words, int word_count); /* NULL: run.sh does it */
+	bool takes_options;
+} Command;
+
+extern const Command commands[]; /* ended by a row without a name */
+
+/* The names of all commands, ended by NULL. The caller frees the array. */
+extern const char **command_names(void);
+
+/* What the words select, all without any. false: reported; an empty selection too (EXIT_CODE_NO_MATCH). */
+extern bool command_select(const Options *options, const char *const *words, int word_count, const Scenario ***selected,
+						   int *count) MUST_CHECK;
+
+extern ExitCode command_run(const Options *options, const char *const *words, int word_count);
+extern ExitCode command_list(const Options *options, const char *const *words, int word_count);
+extern ExitCode command_help(const Options *options, const char *const *words, int word_count);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * help: made from the tables of commands and options.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+
+static void
+print_exit_codes(void)
+{
+	static const struct
+	{
+		ExitCode code;
+		const char *meaning;
+	} rows[] = {
+		{EXIT_CODE_PASS, "all selected cases PASS"},
+		{EXIT_CODE_FAIL, "a check failed"},
+		{EXIT_CODE_USAGE, "usage or configuration error, nothing was started"},
+		{EXIT_CODE_BROKEN, "the lab could not do its work"},
+		{EXIT_CODE_INCONCLUSIVE, "inconclusive: UNKNOWN, a fault never fired, nothing was exercised"},
+		{EXIT_CODE_NO_MATCH, "nothing matched the selection"},
+		{EXIT_CODE_INTERRUPTED, "interrupted; everything stopped, evidence closed"},
+	};
+
+	printf("\nExit codes\n");
+	for (size_t i = 0; i < LENGTH_OF(rows); i++)
+	{
+		printf("  %3d  %s\n", (int) rows[i].code, rows[i].meaning);
+	}
+	printf("When several apply: 1, 3, 4, 0.\n");
+}
+
+static void
+print_command(const Command *command)
+{
+	printf("  ./run.sh %-20s  %s\n", command->usage, command->summary);
+}
+
+ExitCode
+command_help(const Options *options, const char *const *words, int word_count)
+{
+	const char **names;
+
+	(void) options;
+	if (word_count == 0)
+	{
+		printf("Counterproof runs numbered cases against a real PostgreSQL, breaks things, and leaves evidence.\n\n");
+		for (const Command *command = commands; command->name != NULL; command++)
+		{
+			print_command(command);
+		}
+		printf("\nOptions, before or after the words\n");
+		options_print_help(stdout);
+		print_exit_codes();
+		return EXIT_CODE_PASS;
+	}
+	for (const Command *command = commands; command->name != NULL; command++)
+	{
+		if (strcmp(command->name, words[0]) == 0)
+		{
+			print_command(command);
+			if (command->takes_options)
+			{
+				printf("\nOptions, before or after the words\n");
+				options_print_help(stdout);
+				print_exit_codes();
+			}
+			return EXIT_CODE_PASS;
+		}
+	}
+	names = command_names();
+	report_error("no command is named \"%s\"; the nearest is \"%s\"", words[0], string_nearest(words[0], names));
+	free(names);
+	return EXIT_CODE_NO_MATCH;
+}

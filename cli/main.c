@@ -1,0 +1,72 @@
+/*
+ * The table of commands. A first word that is none of them names what to run.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+
+const Command commands[] = {
+	{"run", "[run] WORD...", "run suites (32) and cases (32-K), or all", command_run, true},
+	{"list", "list [WORD...]", "every case with its kind, title and claim", command_list, false},
+	{"test", "test [ARGUMENT...]", "what CI runs: the tests of the lab itself and suite 32; arguments go to ctest",
+	 NULL, false},
+	{"bench", "bench [ARGUMENT...]", "measurements side by side, as a table", NULL, false},
+	{"help", "help [COMMAND]", "this, or what a command takes", command_help, false},
+	{.name = NULL},
+};
+
+static const Command *
+find_command(const char *name)
+{
+	for (const Command *command = commands; command->name != NULL; command++)
+	{
+		if (strcmp(command->name, name) == 0)
+		{
+			return command;
+		}
+	}
+	return NULL;
+}
+
+static ExitCode
+dispatch(const Options *options)
+{
+	const Command *command = options->word_count > 0 ? find_command(options->words[0]) : NULL;
+	int skipped = command == NULL ? 0 : 1;
+
+	if (options->help && (command == NULL || command->run != command_help))
+	{
+		return command_help(options, options->words, skipped);
+	}
+	if (command == NULL)
+	{
+		return command_run(options, options->words, options->word_count);
+	}
+	if (command->run == NULL)
+	{
+		report_error("%s is a command of run.sh: ./run.sh %s", command->name, command->usage);
+		return EXIT_CODE_USAGE;
+	}
+	return command->run(options, options->words + skipped, options->word_count - skipped);
+}
+
+int
+main(int argc, char **argv)
+{
+	Options options;
+	ExitCode code = EXIT_CODE_USAGE;
+
+	if (options_read(&options, argc, argv))
+	{
+		code = dispatch(&options);
+	}
+	options_free(&options);
+	if (fflush(stdout) != 0 && code == EXIT_CODE_PASS)
+	{
+		report_error("cannot write to stdout: %m");
+		code = EXIT_CODE_BROKEN;
+	}
+	return (int) code;
+}

@@ -1,0 +1,724 @@
+/*
+ * One row for each option; parsing, the environment, refusals, nearest names and help read the rows.
+ */
+#include "options.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "rng.h"
+
+#define REPEAT_MAX 100000
+#define JOBS_MAX 64
+#define JOBS_DEFAULT_MAX 4
+#define TIMEOUT_MAX_S 86400
+#define SEED_DEFAULT 32
+#define PG_MAJOR_DEFAULT 16
+#define SHARDS_MAX 1000
+
+/* Answers of getopt_long(): 1 for a word, letters below, rows of the table from here on. */
+#define WORD_ANSWER 1
+#define FIRST_LONG (CHAR_MAX + 1)
+
+typedef enum
+{
+	TYPE_FLAG = 1, /* bool */
+	TYPE_INT,
+	TYPE_SEED,  /* uint64_t */
+	TYPE_REAL,  /* double */
+	TYPE_TEXT,  /* const char * */
+	TYPE_COLOR, /* ColorWhen */
+	TYPE_SHARD
+} OptionType;
+
+typedef struct
+{
+	const char *name;
+	char letter;          /* 0: none */
+	const char *variable; /* its twin in the environment */
+	OptionType type;
+	size_t offset; /* into Options */
+	double least, most;
+	const char *argument; /* as help names it; NULL for a flag */
+	const char *help;     /* NULL: not shown, for run.sh and tests */
+	bool replayed;        /* a run of the same needs it */
+} OptionRow;
+
+#define IN_RUNNER(member) (offsetof(Options, runner) + offsetof(RunnerConfig, member))
+
+/* clang-format off */
+static const OptionRow ROWS[] = {
+	{"seed", 0, "COUNTERPROOF_SEED", TYPE_SEED, IN_RUNNER(seed), 0, 9223372036854775807.0, "N|random",
+	 "draw everything random from N (default 32, the suite's own); random draws one", false},
+	{"repeat", 0, "COUNTERPROOF_REPEAT", TYPE_INT, IN_RUNNER(repeat), 1, REPEAT_MAX, "N",
+	 "run each case N times", true},
+	{"until-fail", 0, "COUNTERPROOF_UNTIL_FAIL", TYPE_FLAG, IN_RUNNER(until_fail), 0, 1, NULL,
+	 "repeat until something does not pass", false},
+	{"jobs", 0, "COUNTERPROOF_JOBS", TYPE_INT, IN_RUNNER(jobs), 1, JOBS_MAX, "N",
+	 "cases side by side (default: processors, at most 4); never changes output.txt", true},
+	{"shard", 0, "COUNTERPROOF_SHARD", TYPE_SHARD, offsetof(Options, shard), 1, SHARDS_MAX, "I/N",
+	 "run the I-th of N parts of the selection", true},
+	{"timeout", 0, "COUNTERPROOF_TIMEOUT", TYPE_INT, IN_RUNNER(timeout_s), 1, TIMEOUT_MAX_S, "S",
+	 "end a case after S seconds instead of its own deadline", true},
+	{"scale", 0, "COUNTERPROOF_SCALE", TYPE_REAL, IN_RUNNER(scale), 0.1, 1000, "F",
+	 "multiply every deadline by F, on a slow or busy machine", true},
+	{"fail-fast", 0, "COUNTERPROOF_FAIL_FAST", TYPE_FLAG, IN_RUNNER(fail_fast), 0, 1, NULL,
+	 "start nothing more after the first case that does not pass", false},
+	{"keep", 0, "COUNTERPROOF_KEEP", TYPE_FLAG, IN_RUNNER(keep), 0, 1, NULL,
+	 "leave the server up and print the psql line; keep all logs and histories", false},
+	{"evidence", 0, "COUNTERPROOF_EVIDENCE", TYPE_TEXT, IN_RUNNER(evidence_root), 0, 0, "DIR",
+	 "write the evidence there (default: evidence/ of the checkout)", false},
+	{"pg", 0, "COUNTERPROOF_PG", TYPE_INT, IN_RUNNER(pg_major), 10, 99, "MAJOR",
+	 "the server's major version (default 16)", true},
+	{"pg-bin", 0, "COUNTERPROOF_PG_BIN", TYPE_TEXT, IN_RUNNER(pg_bin), 0, 0, "DIR",
+	 "the folder of the server's binaries", true},
+	{"server", 0, "COUNTERPROOF_SERVER", TYPE_TEXT, IN_RUNNER(server), 0, 0, "CONNINFO",
+	 "use an existing server; cases that need to break one are skipped", true},
+	{"color", 0, "COUNTERPROOF_COLOR", TYPE_COLOR, IN_RUNNER(color), 0, 0, "WHEN",
+	 "auto, always or never; auto means on a terminal", false},
+	{"verbose", 'v', "COUNTERPROOF_VERBOSE", TYPE_FLAG, IN_RUNNER(verbose), 0, 1, NULL,
+	 "show each line of each case", false},
+	{"help", 'h', NULL, TYPE_FLAG, offsetof(Options, help), 0, 1, NULL, "show this", false},
+	{"home", 0, "COUNTERPROOF_HOME", TYPE_TEXT, offsetof(Options, home), 0, 0, "DIR", NULL, false},
+	{"programs", 0, "COUNTERPROOF_PROGRAMS", TYPE_TEXT, IN_RUNNER(programs), 0, 0, "DIR", NULL, false},
+	{"sql", 0, "COUNTERPROOF_SQL", TYPE_TEXT, IN_RUNNER(sql), 0, 0, "DIR", NULL, false},
+	{"commit", 0, "COUNTERPROOF_COMMIT", TYPE_TEXT, IN_RUNNER(commit), 0, 0, "HASH", NULL, false},
+};
+/* clang-format on */
+
+#define ROW_COUNT LENGTH_OF(ROWS)
+
+static const char *const COLOR_WORDS[] = {[COLOR_AUTO] = "auto", [COLOR_ALWAYS] = "always", [COLOR_NEVER] = "never"};
+
+typedef enum
+{
+	GIVEN_NOWHERE = 0,
+	GIVEN_ENVIRONMENT,
+	GIVEN_LINE
+} Given;
+
+/* Which option was named where, and by which word a message calls it. */
+typedef struct
+{
+	Options *options;
+	Given given[ROW_COUNT];
+} Reading;
+
+static const OptionRow *
+row_find(const char *name)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++)
+	{
+		if (strcmp(ROWS[i].name, name) == 0)
+		{
+			return &ROWS[i];
+		}
+	}
+	return NULL;
+}
+
+static void
+append_called(Text *text, const OptionRow *row, Given given)
+{
+	text_append(text, "%s%s", given == GIVEN_ENVIRONMENT ? "" : "--",
+				given == GIVEN_ENVIRONMENT ? row->variable : row->name);
+}
+
+
+/* --- values; each false when the value is not of its kind, having said nothing --- */
+
+static bool
+read_flag(const char *value, bool *flag)
+{
+	static const char *const words[][2] = {{"1", "0"}, {"yes", "no"}, {"true", "false"}, {"on", "off"}};
+
+	for (size_t i = 0; i < LENGTH_OF(words); i++)
+	{
+		if (strcasecmp(value, words[i][0]) == 0 || strcasecmp(value, words[i][1]) == 0)
+		{
+			*flag = strcasecmp(value, words[i][0]) == 0;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+read_real(const char *value, double least, double most, double *real)
+{
+	char *end;
+	double number;
+
+	/* strtod() also takes blanks, hexadecimal numbers and words such as nan. */
+	if (strspn(value, "0123456789.") != strlen(value) || value[0] == '\0')
+	{
+		return false;
+	}
+	number = strtod(value, &end);
+	if (*end != '\0' || number < least || number > most)
+	{
+		return false;
+	}
+	*real = number;
+	return true;
+}
+
+static bool
+read_shard(const char *value, int most, Shard *shard)
+{
+	char *copy = string_copy(value);
+	char *slash = strchr(copy, '/');
+	int64_t index;
+	int64_t count;
+	bool done = false;
+
+	if (slash != NULL)
+	{
+		*slash = '\0';
+		done = string_to_int64(slash + 1, 1, most, &count) && string_to_int64(copy, 1, count, &index);
+	}
+	if (done)
+	{
+		*shard = (Shard){.index = (int) index, .count = (int) count};
+	}
+	free(copy);
+	return done;
+}
+
+static bool
+read_value(const OptionRow *row, const char *value, void *member)
+{
+	int64_t number;
+
+	switch (row->type)
+	{
+		case TYPE_FLAG:
+			return read_flag(value, member);
+		case TYPE_INT:
+			if (!string_to_int64(value, (int64_t) row->least, (int64_t) row->most, &number))
+			{
+				return false;
+			}
+			*(int *) member = (int) number;
+			return true;
+		case TYPE_SEED:
+			if (strcmp(value, "random") == 0)
+			{
+				*(uint64_t *) member = rng_random_seed();
+				return true;
+			}
+			if (!string_to_int64(value, 0, INT64_MAX, &number))
+			{
+				return false;
+			}
+			*(uint64_t *) member = (uint64_t) number;
+			return true;
+		case TYPE_REAL:
+			return read_real(value, row->least, row->most, member);
+		case TYPE_TEXT:
+			*(const char **) member = value;
+			return value[0] != '\0';
+		case TYPE_COLOR:
+			for (size_t i = 0; i < LENGTH_OF(COLOR_WORDS); i++)
+			{
+				if (strcmp(value, COLOR_WORDS[i]) == 0)
+				{
+					*(ColorWhen *) member = (ColorWhen) i;
+					return true;
+				}
+			}
+			return false;
+		case TYPE_SHARD:
+			return read_shard(value, (int) row->most, member);
+	}
+	return false;
+}
+
+/* What would have been a value, for the refusal. */
+static void
+append_range(Text *text, const OptionRow *row)
+{
+	switch (row->type)
+	{
+		case TYPE_FLAG:
+			text_append(text, "1 or 0");
+			break;
+		case TYPE_INT:
+			text_append(text, "a number from %.0f to %.0f", row->least, row->most);
+			break;
+		case TYPE_SEED:
+			text_append(text, "random or a number from 0 to %" PRId64, INT64_MAX);
+			break;
+		case TYPE_REAL:
+			text_append(text, "a number from %g to %g", row->least, row->most);
+			break;
+		case TYPE_TEXT:
+			text_append(text, "%s, not empty", row->argument);
+			break;
+		case TYPE_COLOR:
+			text_append(text, "auto, always or never");
+			break;
+		case TYPE_SHARD:
+			text_append(text, "I/N with 1 <= I <= N <= %.0f", row->most);
+			break;
+	}
+}
+
+static bool
+take(Reading *reading, const OptionRow *row, const char *value, Given given)
+{
+	Text name = {0};
+	Text range = {0};
+	bool done = read_value(row, value, (char *) reading->options + row->offset);
+
+	if (done)
+	{
+		reading->given[row - ROWS] = given;
+	}
+	else
+	{
+		append_called(&name, row, given);
+		append_range(&range, row);
+		report_error("%s takes %s, not \"%s\"", text_get(&name), text_get(&range), value);
+	}
+	text_free(&name);
+	text_free(&range);
+	return done;
+}
+
+
+/* --- where values come from --- */
+
+static void
+set_defaults(Options *options)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	*options = (Options){
+		.runner = {.seed = SEED_DEFAULT,
+				   .repeat = 1,
+				   .jobs = processors < 1                  ? 1
+						   : processors > JOBS_DEFAULT_MAX ? JOBS_DEFAULT_MAX
+														   : (int) processors,
+				   .scale = 1,
+				   .pg_major = PG_MAJOR_DEFAULT,
+				   .commit = "unknown"},
+		.shard = {.index = 1, .count = 1},
+	};
+}
+
+static bool
+read_environment(Reading *reading)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++)
+	{
+		const char *value = ROWS[i].variable == NULL ? NULL : getenv(ROWS[i].variable);
+
+		if (value != NULL && value[0] != '\0' && !take(reading, &ROWS[i], value, GIVEN_ENVIRONMENT))
+		{
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool
+refuse_unknown(const char *word)
+{
+	const char *candidates[ROW_COUNT + 1] = {NULL};
+	char *name = string_copy(word + strspn(word, "-"));
+	const char *nearest = NULL;
+	int count = 0;
+
+	name[strcspn(name, "=")] = '\0';
+	for (size_t i = 0; i < ROW_COUNT; i++)
+	{
+		if (ROWS[i].help != NULL)
+		{
+			candidates[count++] = ROWS[i].name;
+			/* A beginning is nearer than edits tell. */
+			if (nearest == NULL && strncmp(ROWS[i].name, name, strlen(name)) == 0)
+			{
+				nearest = ROWS[i].name;
+			}
+		}
+	}
+	report_error("unknown option %.*s; the nearest is --%s (see: help)", (int) strcspn(word, "="), word,
+				 nearest != NULL ? nearest : string_nearest(name, candidates));
+	free(name);
+	return false;
+}
+
+/* getopt takes any beginning that is not ambiguous; then a later option would change what an old script means. */
+static bool
+is_whole(const char *word, const char *name)
+{
+	size_t length = strlen(name);
+
+	return strncmp(word, "--", 2) != 0 ||
+		   (strncmp(word + 2, name, length) == 0 && (word[2 + length] == '\0' || word[2 + length] == '='));
+}
+
+/* One answer of getopt_long() for a word that begins with a hyphen: take the option, or say what is wrong. */
+static bool
+take_option(Reading *reading, int answer, char **argv)
+{
+	bool refused = answer == '?' || answer == ':';
+	bool separate = optarg != NULL && optarg == argv[optind - 1];
+	const char *word = argv[optind - (separate ? 2 : 1)];
+	const OptionRow *row;
+
+	if (refused && optopt == 0)
+	{
+		return refuse_unknown(word);
+	}
+	if (refused && optopt <= CHAR_MAX)
+	{
+		char letter[3] = {'-', (char) optopt, '\0'};
+
+		return refuse_unknown(letter);
+	}
+	row = &ROWS[(refused ? optopt : answer) - FIRST_LONG];
+	if (!is_whole(word, row->name))
+	{
+		return refuse_unknown(word);
+	}
+	if (answer == '?')
+	{
+		report_error("--%s takes no value", row->name);
+		return false;
+	}
+	if (answer == ':')
+	{
+		report_error("--%s needs a value: %s", row->name, row->argument);
+		return false;
+	}
+	return take(reading, row, row->argument == NULL ? "1" : optarg, GIVEN_LINE);
+}
+
+/* Letters are for flags only. */
+static bool
+take_letter(Reading *reading, int letter)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++)
+	{
+		if (ROWS[i].letter == letter)
+		{
+			return take(reading, &ROWS[i], "1", GIVEN_LINE);
+		}
+	}
+	return false;
+}
+
+static bool
+read_line(Reading *reading, int argc, char **argv)
+{
+	Options *options = reading->options;
+	struct option longs[ROW_COUNT + 1] = {{0}};
+	/* "-": words come in their place, whatever POSIXLY_CORRECT says; ":": a missing value is told from an unknown name. */
+	char shorts[ROW_COUNT + 3] = "-:";
+	size_t length = 2;
+	int answer;
+
+	for (size_t i = 0; i < ROW_COUNT; i++)
+	{
+		longs[i] = (struct option){.name = ROWS[i].name,
+								   .has_arg = ROWS[i].argument == NULL ? no_argument : required_argument,
+								   .val = FIRST_LONG + (int) i};
+		if (ROWS[i].letter != 0)
+		{
+			shorts[length++] = ROWS[i].letter;
+		}
+	}
+	options->words = memory_get(sizeof(char *) * ((size_t) argc + 1));
+	opterr = 0;
+	optind = 0; /* begin anew: glibc keeps a place inside a cluster of letters */
+	while ((answer = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
+	{
+		if (answer == WORD_ANSWER)
+		{
+			options->words[options->word_count++] = optarg;
+		}
+		else if (answer < FIRST_LONG && answer != '?' && answer != ':' ? !take_letter(reading, answer)
+																	   : !take_option(reading, answer, argv))
+		{
+			return false;
+		}
+	}
+	for (; optind < argc; optind++)
+	{
+		options->words[options->word_count++] = argv[optind];
+	}
+	return true;
+}
+
+
+/* --- what does not go together --- */
+
+typedef struct
+{
+	const char *one;
+	const char *other;
+	bool
+		line_only; /* of the other: run.sh names the binaries that it found in the environment, whatever is asked for */
+	const char *why;
+} Conflict;
+
+static const Conflict CONFLICTS[] = {
+	{"server", "pg-bin", true, "an existing server brings its own binaries"},
+	{"server", "pg", true, "an existing server has its own version"},
+	{"until-fail", "repeat", false, "one repeats without end, the other a number of times"},
+	{"keep", "until-fail", false, "only the server of a single round can be left up"},
+	{"keep", "repeat", false, "only the server of a single round can be left up"},
+};
+
+/* Given, and not as what it is anyway. */
+static Given
+given_as(const Reading *reading, const OptionRow *row)
+{
+	const void *member = (const char *) reading->options + row->offset;
+
+	if ((row->type == TYPE_FLAG && !*(const bool *) member) ||
+		(row->offset == IN_RUNNER(repeat) && *(const int *) member == 1))
+	{
+		return GIVEN_NOWHERE;
+	}
+	return reading->given[row - ROWS];
+}
+
+static bool
+refuse_conflicts(const Reading *reading)
+{
+	for (size_t i = 0; i < LENGTH_OF(CONFLICTS); i++)
+	{
+		const OptionRow *one = row_find(CONFLICTS[i].one);
+		const OptionRow *other = row_find(CONFLICTS[i].other);
+		Given given_one = given_as(reading, one);
+		Given given_other = given_as(reading, other);
+		Text text = {0};
+
+		if (given_one == GIVEN_NOWHERE || given_other < (CONFLICTS[i].line_only ? GIVEN_LINE : GIVEN_ENVIRONMENT))
+		{
+			continue;
+		}
+		append_called(&text, one, given_one);
+		text_append(&text, " cannot go with ");
+		append_called(&text, other, given_other);
+		report_error("%s: %s", text_get(&text), CONFLICTS[i].why);
+		text_free(&text);
+		return false;
+	}
+	return true;
+}
+
+
+/* --- folders --- */
+
+/* The folder of this program, in memory of its own. */
+static char *
+program_folder(void)
+{
+	char path[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *slash;
+
+	if (length <= 0)
+	{
+		return string_copy(".");
+	}
+	path[length] = '\0';
+	slash = strrchr(path, '/');
+	if (slash != NULL && slash != path)
+	{
+		*slash = '\0';
+	}
+	return string_copy(path);
+}
+
+/* Above the build's folder, which may be build/ or build/<preset>/: the first folder with sql/ in it. */
+static char *
+find_home(const char *programs)
+{
+	char *home = string_copy(programs);
+	char *slash;
+
+	while ((slash = strrchr(home, '/')) != NULL && slash != home)
+	{
+		char *sql;
+		bool found;
+
+		*slash = '\0';
+		sql = string_format("%s/sql", home);
+		found = access(sql, X_OK) == 0;
+		free(sql);
+		if (found)
+		{
+			return home;
+		}
+	}
+	free(home);
+	return string_copy(programs);
+}
+
+/* Programs of a case have working folders of their own, so a path from here would not be theirs. */
+static char *
+absolute(const char *path)
+{
+	char here[PATH_MAX];
+
+	if (path[0] == '/' || getcwd(here, sizeof(here)) == NULL)
+	{
+		return string_copy(path);
+	}
+	return string_format("%s/%s", here, path);
+}
+
+static void
+set_folders(Reading *reading)
+{
+	Options *options = reading->options;
+	RunnerConfig *runner = &options->runner;
+	bool from_run = options->home != NULL;
+	char *guess;
+
+	options->paths[0] = runner->programs != NULL ? absolute(runner->programs) : program_folder();
+	runner->programs = options->paths[0];
+	options->paths[1] = from_run ? absolute(options->home) : find_home(runner->programs);
+	options->home = options->paths[1];
+	options->paths[2] = runner->sql != NULL ? absolute(runner->sql) : string_format("%s/sql", options->home);
+	runner->sql = options->paths[2];
+	guess = from_run ? string_format("%s/evidence", options->home) : string_copy("evidence");
+	options->paths[3] = absolute(runner->evidence_root != NULL ? runner->evidence_root : guess);
+	runner->evidence_root = options->paths[3];
+	if (runner->pg_bin == NULL)
+	{
+		runner->pg_bin = getenv("PG_BIN");
+	}
+	if (runner->pg_bin != NULL)
+	{
+		options->paths[4] = absolute(runner->pg_bin);
+		runner->pg_bin = options->paths[4];
+	}
+	free(guess);
+}
+
+
+/* --- the whole --- */
+
+void
+options_quote(Text *text, const char *word)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./:,@%=";
+
+	if (word[0] != '\0' && strspn(word, plain) == strlen(word))
+	{
+		text_append(text, "%s", word);
+		return;
+	}
+	text_append(text, "'");
+	for (; *word != '\0'; word++)
+	{
+		if (*word == '\'')
+		{
+			text_append(text, "'\\''");
+		}
+		else
+		{
+			text_append_bytes(text, word, 1);
+		}
+	}
+	text_append(text, "'");
+}
+
+static void
+append_replay(Reading *reading)
+{
+	Options *options = reading->options;
+
+	text_append(&options->replay, " --seed %" PRIu64, options->runner.seed);
+	for (size_t i = 0; i < ROW_COUNT; i++)
+	{
+		const char *member = (const char *) options + ROWS[i].offset;
+
+		if (!ROWS[i].replayed || reading->given[i] != GIVEN_LINE)
+		{
+			continue;
+		}
+		text_append(&options->replay, " --%s ", ROWS[i].name);
+		if (ROWS[i].type == TYPE_INT)
+		{
+			text_append(&options->replay, "%d", *(const int *) (const void *) member);
+		}
+		else if (ROWS[i].type == TYPE_REAL)
+		{
+			text_append(&options->replay, "%g", *(const double *) (const void *) member);
+		}
+		else if (ROWS[i].type == TYPE_SHARD)
+		{
+			text_append(&options->replay, "%d/%d", options->shard.index, options->shard.count);
+		}
+		else if (ROWS[i].offset == IN_RUNNER(server))
+		{
+			text_append(&options->replay, "%s", ROWS[i].argument); /* it may hold a password */
+		}
+		else
+		{
+			options_quote(&options->replay, *(const char *const *) (const void *) member);
+		}
+	}
+}
+
+bool
+options_read(Options *options, int argc, char **argv)
+{
+	Reading reading = {.options = options};
+
+	set_defaults(options);
+	if (!read_environment(&reading) || !read_line(&reading, argc, argv) || !refuse_conflicts(&reading))
+	{
+		return false;
+	}
+	append_replay(&reading);
+	set_folders(&reading);
+	return true;
+}
+
+void
+options_free(Options *options)
+{
+	for (size_t i = 0; i < LENGTH_OF(options->paths); i++)
+	{
+		free(options->paths[i]);
+	}
+	text_free(&options->replay);
+	free(options->words);
+}
+
+void
+options_print_help(FILE *stream)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++)
+	{
+		const OptionRow *row = &ROWS[i];
+		char *left;
+
+		if (row->help == NULL)
+		{
+			continue;
+		}
+		left = row->letter != 0 ? string_format("-%c, --%s", row->letter, row->name)
+								: string_format("--%s%s%s", row->name, row->argument == NULL ? "" : " ",
+												row->argument == NULL ? "" : row->argument);
+		fprintf(stream, "  %-18s  %s\n", left, row->help);
+		free(left);
+	}
+	fprintf(
+		stream,
+		"Each of the others has a twin in the environment: --until-fail is COUNTERPROOF_UNTIL_FAIL=1. The command line wins.\n");
+}

@@ -1,0 +1,40 @@
+/*
+ * The options, all from one table: what the command line and the environment may say, what is refused, and the help.
+ */
+#ifndef COUNTERPROOF_OPTIONS_H
+#define COUNTERPROOF_OPTIONS_H
+
+#include <stdio.h>
+
+#include "base.h"
+#include "runner.h"
+
+/* Where a case of the selection belongs: every count-th, beginning with the index-th, from 1. */
+typedef struct
+{
+	int index;
+	int count;
+} Shard;
+
+typedef struct
+{
+	RunnerConfig runner; /* replay is left to the caller; programs, sql and evidence_root are absolute */
+	Shard shard;
+	const char *home; /* the checkout */
+	bool help;
+	const char **words; /* what is left of the command line, ended by NULL */
+	int word_count;
+	Text replay;    /* the options that a run of the same needs, each after a blank */
+	char *paths[5]; /* the memory of the folders above */
+} Options;
+
+/* Defaults, then the environment, then the command line. false: reported, one line (EXIT_CODE_USAGE). */
+extern bool options_read(Options *options, int argc, char **argv) MUST_CHECK;
+extern void options_free(Options *options);
+
+extern void options_print_help(FILE *stream);
+
+/* Append `word` as a shell takes it for one word. */
+extern void options_quote(Text *text, const char *word);
+
+#endif

@@ -1,0 +1,20 @@
+/* What the terminal shows while a run goes on; the evidence has the rest. Colours on a terminal only. */
+#ifndef COUNTERPROOF_PROGRESS_H
+#define COUNTERPROOF_PROGRESS_H
+
+#include "runner.h"
+
+/* One line per case when it has ended, with its duration. */
+extern void progress_case(const RunnerConfig *config, const EvidenceCase *name, Result result, int passed, int failed,
+						  int64_t duration_ms, const char *reason);
+
+/* A failed check at once; with -v, every line. */
+extern void progress_line(const RunnerConfig *config, const EvidenceCase *name, const EvidenceLine *line);
+
+/* A server that stays up after the run. */
+extern void progress_kept(const char *conninfo);
+
+/* The SUMMARY line and where the evidence is. */
+extern void progress_end(const RunnerConfig *config, const Evidence *evidence, bool complete);
+
+#endif

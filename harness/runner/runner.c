@@ -1,0 +1,656 @@
+#include "runner.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../scenario/message.h"
+#include "environment.h"
+#include "host.h"
+#include "progress.h"
+#include "reaper.h"
+
+#define SERVER_START_MS 30000
+
+/* --until-fail is a bounded loop as every other: memory for what the cases say grows with it. */
+#define UNTIL_FAIL_REPEATS_MAX 1000
+
+/* How long hosts have to end their cases after an interrupt. */
+#define INTERRUPT_MS 8000
+
+/* One run of one case. */
+typedef struct
+{
+	const Scenario *scenario;
+	int index;   /* in the evidence */
+	pid_t host;  /* 0: not running */
+	int fd;      /* messages */
+	Text unread; /* bytes of a line not complete yet */
+	int64_t begin_ns;
+	int passed;
+	int failed;
+	bool done;   /* it said that it ran to its end */
+	Text broken; /* reasons, "" when not */
+	Text unknown;
+	char last_step[200];
+	char database[64];
+} CaseRun;
+
+typedef struct
+{
+	const RunnerConfig *config;
+	ServerKit kit;
+	Cluster *cluster; /* the run's own server, NULL with --server or when no case needs one */
+	char *server;     /* conninfo of the maintenance database, NULL without a server */
+	Evidence *evidence;
+	EvidenceCase *names;
+	CaseRun *runs;
+	int run_count;
+	int next; /* the next run to start */
+	int running;
+	bool stop; /* start nothing more */
+	int not_passed;
+} Runner;
+
+static volatile sig_atomic_t interrupted;
+
+
+static void
+note_interrupt(int signal_number)
+{
+	(void) signal_number;
+	interrupted = 1;
+}
+
+
+static void
+catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = note_interrupt};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+
+/* --- the server --- */
+
+static bool
+any_needs(const Runner *runner, unsigned needs)
+{
+	for (int i = 0; i < runner->run_count; i++)
+	{
+		if ((runner->runs[i].scenario->needs & needs) != 0)
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
+
+static bool
+start_server(Runner *runner)
+{
+	runner->cluster = cluster_create(&runner->kit, "the run's server");
+	if (runner->cluster == NULL || !cluster_start(runner->cluster, deadline_in_ms(SERVER_START_MS)))
+	{
+		return false;
+	}
+	free(runner->server);
+	runner->server = string_copy(cluster_conninfo(runner->cluster, "postgres"));
+	return true;
+}
+
+
+static bool
+open_server(Runner *runner)
+{
+	const RunnerConfig *config = runner->config;
+
+	if (!any_needs(runner, NEEDS_DATABASE | NEEDS_CLUSTER))
+	{
+		return true;
+	}
+	if (config->server != NULL)
+	{
+		runner->server = string_copy(config->server);
+		return true;
+	}
+	if (config->pg_bin == NULL)
+	{
+		report_error(
+			"no PostgreSQL %d binaries: start through ./run.sh, which finds or installs them, or give --pg-bin",
+			config->pg_major);
+		return false;
+	}
+	return server_kit_find(&runner->kit, config->pg_bin, config->pg_major) && start_server(runner);
+}
+
+
+/* A case found the run's server dead or dying: that is never the case's success. The next cases get a new one. */
+static void
+verify_server(Runner *runner, CaseRun *run)
+{
+	if (runner->cluster == NULL || (run->scenario->needs & NEEDS_DATABASE) == 0 ||
+		cluster_verify_running(runner->cluster))
+	{
+		return;
+	}
+	text_append(&run->broken, "%sthe run's server had died", run->broken.length > 0 ? "; " : "");
+	if (runner->running == 0 && !runner->stop)
+	{
+		(void) cluster_free(runner->cluster);
+		runner->cluster = NULL;
+		if (!start_server(runner))
+		{
+			runner->stop = true;
+		}
+	}
+}
+
+
+/* --- one case --- */
+
+static void
+name_database(CaseRun *run)
+{
+	int length =
+		snprintf(run->database, sizeof(run->database), "cp%d_%s_%d", (int) getpid(), run->scenario->id, run->index);
+
+	for (int i = 0; i < length && run->database[i] != '\0'; i++)
+	{
+		char c = (char) tolower((unsigned char) run->database[i]);
+
+		run->database[i] = (isalnum((unsigned char) c)) ? c : '_';
+	}
+}
+
+
+static int
+deadline_of(const RunnerConfig *config, const Scenario *scenario)
+{
+	return config->timeout_s > 0 ? config->timeout_s * 1000 : scenario->deadline_ms;
+}
+
+
+static const char *
+skip_reason(const Runner *runner, const Scenario *scenario)
+{
+	if (runner->config->server != NULL && (scenario->needs & NEEDS_CLUSTER) != 0)
+	{
+		return "it breaks its server, and --server names one that is not the lab's to break";
+	}
+	return NULL;
+}
+
+
+static void
+end_run(Runner *runner, CaseRun *run, Result result, const char *reason)
+{
+	int64_t duration_ms = run->begin_ns == 0 ? 0 : (time_now_ns() - run->begin_ns) / 1000000;
+
+	evidence_case_end(runner->evidence, run->index, result, reason, duration_ms);
+	progress_case(runner->config, &runner->names[run->index], result, run->passed, run->failed, duration_ms, reason);
+	if (result != RESULT_PASS && result != RESULT_SKIP)
+	{
+		runner->not_passed++;
+		if (runner->config->fail_fast || runner->config->until_fail)
+		{
+			runner->stop = true;
+		}
+	}
+}
+
+
+static bool
+start_run(Runner *runner, CaseRun *run)
+{
+	const RunnerConfig *config = runner->config;
+	SceneSetup setup = {.seed = config->seed,
+						.kit = config->server == NULL ? &runner->kit : NULL,
+						.server = runner->server,
+						.database = run->database,
+						.drop_database = config->server != NULL && !config->keep,
+						.keep = config->keep,
+						.deadline_ms = deadline_of(config, run->scenario),
+						.programs = config->programs,
+						.sql = config->sql};
+	int ends[2];
+
+	evidence_case_begin(runner->evidence, run->index);
+	run->begin_ns = time_now_ns();
+	if (skip_reason(runner, run->scenario) != NULL)
+	{
+		end_run(runner, run, RESULT_SKIP, skip_reason(runner, run->scenario));
+		return true;
+	}
+	setup.folder = evidence_case_folder(runner->evidence, run->index);
+	if (setup.folder == NULL || pipe2(ends, O_CLOEXEC) != 0)
+	{
+		report_error("case %s: no folder or pipe: %s", run->scenario->id, strerror(errno));
+		return false;
+	}
+	name_database(run);
+	setup.report_fd = ends[1];
+	run->fd = ends[0];
+	run->host = host_start(run->scenario, &setup);
+	close(ends[1]);
+	if (run->host < 0)
+	{
+		close(run->fd);
+		run->host = 0;
+		return false;
+	}
+	runner->running++;
+	return true;
+}
+
+
+static void
+add_reason(Text *reasons, const char *reason)
+{
+	if (strstr(text_get(reasons), reason) == NULL)
+	{
+		text_append(reasons, "%s%s", reasons->length > 0 ? "; " : "", reason);
+	}
+}
+
+
+static void
+take_line(Runner *runner, CaseRun *run, const Message *message)
+{
+	EvidenceLine line = {message->line, message->text ? message->text : "", message->expected, message->actual,
+						 (int) message->first};
+
+	run->passed += message->line == LINE_PASS;
+	run->failed += message->line == LINE_FAIL;
+	if (message->line == LINE_STEP)
+	{
+		snprintf(run->last_step, sizeof(run->last_step), "%s", line.text);
+	}
+	evidence_case_line(runner->evidence, run->index, &line);
+	progress_line(runner->config, &runner->names[run->index], &line);
+}
+
+
+static void
+take_message(Runner *runner, CaseRun *run, const char *text)
+{
+	Message message;
+
+	if (text[0] == '\0')
+	{
+		return;
+	}
+	if (!message_decode(text, &message))
+	{
+		add_reason(&run->broken, "a garbled message from its process");
+		return;
+	}
+	switch (message.kind)
+	{
+		case MESSAGE_LINE:
+			take_line(runner, run, &message);
+			break;
+		case MESSAGE_UNKNOWN:
+			add_reason(&run->unknown, message.text);
+			break;
+		case MESSAGE_BROKEN:
+			add_reason(&run->broken, message.text);
+			break;
+		case MESSAGE_DONE:
+			run->done = true;
+			evidence_case_retries(runner->evidence, run->index, message.first, message.second);
+			break;
+		case MESSAGE_KEPT:
+			progress_kept(message.text);
+			break;
+		case MESSAGE_UNSET:
+			break;
+	}
+	message_free(&message);
+}
+
+
+/* Cut what arrived into lines. */
+static void
+take_bytes(Runner *runner, CaseRun *run, const char *bytes, size_t length)
+{
+	const char *end;
+
+	while ((end = memchr(bytes, '\n', length)) != NULL)
+	{
+		text_append_bytes(&run->unread, bytes, (size_t) (end - bytes));
+		take_message(runner, run, text_get(&run->unread));
+		text_clear(&run->unread);
+		length -= (size_t) (end - bytes) + 1;
+		bytes = end + 1;
+	}
+	text_append_bytes(&run->unread, bytes, length);
+}
+
+
+/* A lab that failed outranks a verdict that is missing, a failed check outranks both. */
+static Result
+judge_run(CaseRun *run, const char **reason)
+{
+	*reason = run->broken.length > 0 ? text_get(&run->broken) : NULL;
+	if (run->failed > 0)
+	{
+		return RESULT_FAIL;
+	}
+	if (run->broken.length > 0)
+	{
+		return RESULT_BROKEN;
+	}
+	if (run->passed == 0)
+	{
+		add_reason(&run->unknown, "nothing was checked");
+	}
+	if (run->unknown.length > 0)
+	{
+		*reason = text_get(&run->unknown);
+		return RESULT_UNKNOWN;
+	}
+	return RESULT_PASS;
+}
+
+
+static void
+finish_run(Runner *runner, CaseRun *run)
+{
+	const char *reason;
+	Result result;
+	int status = 0;
+
+	while (waitpid(run->host, &status, 0) < 0 && errno == EINTR)
+	{
+	}
+	close(run->fd);
+	run->host = 0;
+	runner->running--;
+	if (!WIFEXITED(status))
+	{
+		add_reason(&run->broken, "its host was killed");
+	}
+	else if (!run->done && run->broken.length == 0)
+	{
+		add_reason(&run->broken, "its process ended before the case did");
+	}
+	verify_server(runner, run);
+	if (run->broken.length > 0 && run->last_step[0] != '\0')
+	{
+		text_append(&run->broken, " (in step: %s)", run->last_step);
+	}
+	result = judge_run(run, &reason);
+	end_run(runner, run, result, reason);
+	text_free(&run->broken);
+	text_free(&run->unknown);
+	text_free(&run->unread);
+}
+
+
+/* --- all cases --- */
+
+static bool
+start_more(Runner *runner)
+{
+	while (!runner->stop && !interrupted && runner->next < runner->run_count && runner->running < runner->config->jobs)
+	{
+		if (!start_run(runner, &runner->runs[runner->next++]))
+		{
+			return false;
+		}
+	}
+	return true;
+}
+
+
+/* Wait for messages of the running cases, for ever when timeout_ms < 0; an end of file is the end of a host. */
+static void
+serve(Runner *runner, const sigset_t *while_waiting, int timeout_ms)
+{
+	struct pollfd fds[64];
+	CaseRun *of[64];
+	nfds_t count = 0;
+	struct timespec timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
+
+	for (int i = 0; i < runner->next && count < LENGTH_OF(fds); i++)
+	{
+		if (runner->runs[i].host > 0)
+		{
+			fds[count] = (struct pollfd){.fd = runner->runs[i].fd, .events = POLLIN};
+			of[count++] = &runner->runs[i];
+		}
+	}
+	if (ppoll(fds, count, timeout_ms < 0 ? NULL : &timeout, while_waiting) <= 0)
+	{
+		return; /* a signal, or nothing in time: the caller looks */
+	}
+	for (nfds_t i = 0; i < count; i++)
+	{
+		char bytes[16384];
+		ssize_t length;
+
+		if (fds[i].revents == 0)
+		{
+			continue;
+		}
+		length = read(fds[i].fd, bytes, sizeof(bytes));
+		if (length > 0)
+		{
+			take_bytes(runner, of[i], bytes, (size_t) length);
+		}
+		else if (length == 0 || errno != EINTR)
+		{
+			finish_run(runner, of[i]);
+		}
+	}
+}
+
+
+static void
+end_hosts(Runner *runner, int signal_number)
+{
+	for (int i = 0; i < runner->next; i++)
+	{
+		if (runner->runs[i].host > 0)
+		{
+			kill(runner->runs[i].host, signal_number);
+		}
+	}
+}
+
+
+/* Hosts end their cases on SIGTERM and say so; one that does not within its time is killed, and the reaper does the rest. */
+static void
+end_interrupted(Runner *runner)
+{
+	Deadline deadline = deadline_in_ms(INTERRUPT_MS);
+	sigset_t nothing;
+
+	sigfillset(&nothing);
+	end_hosts(runner, SIGTERM);
+	while (runner->running > 0 && !deadline_passed(deadline))
+	{
+		serve(runner, &nothing, deadline_left_ms(deadline));
+	}
+	end_hosts(runner, SIGKILL);
+}
+
+
+static bool
+run_all(Runner *runner)
+{
+	sigset_t signals;
+	sigset_t before;
+	bool done = true;
+
+	/* signals are let in only while waiting, so that none is missed between a look at the flag and the wait */
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, &before);
+	while (done && !interrupted)
+	{
+		done = start_more(runner);
+		if (runner->running == 0)
+		{
+			break;
+		}
+		serve(runner, &before, -1);
+	}
+	if (interrupted || !done)
+	{
+		end_interrupted(runner);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return done;
+}
+
+
+static void
+plan(Runner *runner, const Scenario *const *scenarios, int count)
+{
+	int rounds = runner->config->until_fail ? UNTIL_FAIL_REPEATS_MAX : runner->config->repeat;
+
+	runner->run_count = rounds * count;
+	runner->runs = memory_get((size_t) runner->run_count * sizeof(CaseRun));
+	runner->names = memory_get((size_t) runner->run_count * sizeof(EvidenceCase));
+	for (int i = 0; i < runner->run_count; i++)
+	{
+		const Scenario *scenario = scenarios[i % count];
+
+		runner->runs[i].scenario = scenario;
+		runner->runs[i].index = i;
+		runner->names[i] = (EvidenceCase){scenario->suite, scenario->id,   scenario->title,
+										  scenario->claim, scenario->kind, i / count + 1};
+	}
+}
+
+
+static ExitCode
+exit_code_of(const EvidenceTotals *totals)
+{
+	if (totals->failed > 0)
+	{
+		return EXIT_CODE_FAIL;
+	}
+	if (totals->broken > 0)
+	{
+		return EXIT_CODE_BROKEN;
+	}
+	if (totals->unknown > 0 || totals->passed == 0)
+	{
+		return EXIT_CODE_INCONCLUSIVE;
+	}
+	return EXIT_CODE_PASS;
+}
+
+
+static bool
+close_server(Runner *runner)
+{
+	if (runner->cluster == NULL)
+	{
+		return true;
+	}
+	if (runner->config->keep)
+	{
+		cluster_keep(runner->cluster);
+		for (int i = 0; i < runner->next; i++)
+		{
+			if ((runner->runs[i].scenario->needs & NEEDS_DATABASE) != 0)
+			{
+				progress_kept(cluster_conninfo(runner->cluster, runner->runs[i].database));
+			}
+		}
+	}
+	return cluster_free(runner->cluster);
+}
+
+
+/* The evidence is closed before the server goes: its log is copied from there. */
+static bool
+close_evidence(Runner *runner, bool complete)
+{
+	char *log = runner->cluster != NULL ? string_copy(cluster_log(runner->cluster)) : NULL;
+	bool closed = evidence_close(runner->evidence, runner->config->replay, log, !complete);
+
+	free(log);
+	return closed;
+}
+
+
+static ExitCode
+run_with_evidence(Runner *runner)
+{
+	bool ready = open_server(runner) && environment_record(runner->config, runner->server, runner->evidence);
+	bool complete = ready && run_all(runner) && !interrupted;
+	bool closed = close_evidence(runner, complete);
+	EvidenceTotals totals = evidence_totals(runner->evidence);
+	bool stopped;
+
+	if (ready)
+	{
+		progress_end(runner->config, runner->evidence, complete);
+	}
+	stopped = close_server(runner);
+	if (interrupted)
+	{
+		return EXIT_CODE_INTERRUPTED;
+	}
+	if (totals.failed > 0)
+	{
+		return EXIT_CODE_FAIL;
+	}
+	return complete && closed && stopped ? exit_code_of(&totals) : EXIT_CODE_BROKEN;
+}
+
+
+ExitCode
+runner_run(const RunnerConfig *config, const Scenario *const *scenarios, int count)
+{
+	Runner runner = {.config = config};
+	ExitCode code = EXIT_CODE_BROKEN;
+
+	plan(&runner, scenarios, count);
+	environment_scrub();
+	time_set_scale(config->scale);
+	catch_signals();
+	if (process_adopt_orphans() && reaper_start())
+	{
+		EvidenceRun evidence = {.root = config->evidence_root,
+								.seed = config->seed,
+								.cases = runner.names,
+								.case_count = runner.run_count,
+								.keep = config->keep};
+
+		runner.evidence = evidence_open(&evidence);
+		if (runner.evidence != NULL)
+		{
+			code = run_with_evidence(&runner);
+		}
+		evidence_free(runner.evidence);
+		if (runner.running == 0)
+		{
+			reaper_dismiss(); /* else it has work to do when this process ends */
+		}
+	}
+	free(runner.server);
+	free(runner.runs);
+	free(runner.names);
+	return code;
+}

@@ -1,0 +1,130 @@
+#include "message.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+
+/* Text from a server or a program may be anything; JSON takes UTF-8 only. */
+static json_t *
+json_from_text(const char *text)
+{
+	json_t *value;
+	Text ascii = {0};
+
+	if (text == NULL)
+	{
+		return NULL; /* the key is left out */
+	}
+	value = json_string(text);
+	if (value != NULL)
+	{
+		return value;
+	}
+	for (const char *c = text; *c != '\0'; c++)
+	{
+		if ((unsigned char) *c < 0x80)
+		{
+			text_append_bytes(&ascii, c, 1);
+		}
+		else
+		{
+			text_append(&ascii, "\\x%02x", (unsigned char) *c);
+		}
+	}
+	value = json_string(text_get(&ascii));
+	text_free(&ascii);
+	return value;
+}
+
+
+static bool
+write_all(int fd, const char *bytes, size_t length)
+{
+	while (length > 0)
+	{
+		ssize_t written = write(fd, bytes, length);
+
+		if (written < 0 && errno == EINTR)
+		{
+			continue;
+		}
+		if (written < 0)
+		{
+			report_error("could not tell the runner: %s", strerror(errno));
+			return false;
+		}
+		bytes += written;
+		length -= (size_t) written;
+	}
+	return true;
+}
+
+
+bool
+message_send(int fd, const Message *message)
+{
+	json_t *document = json_pack("{s:i, s:i, s:o*, s:o*, s:o*, s:I, s:I}", "kind", (int) message->kind, "line",
+								 (int) message->line, "text", json_from_text(message->text), "expected",
+								 json_from_text(message->expected), "actual", json_from_text(message->actual), "first",
+								 (json_int_t) message->first, "second", (json_int_t) message->second);
+	char *encoded = document != NULL ? json_dumps(document, JSON_COMPACT) : NULL;
+	char *framed;
+	bool sent;
+
+	json_decref(document);
+	if (encoded == NULL)
+	{
+		report_error("could not encode a message to the runner: %s", message->text ? message->text : "");
+		return false;
+	}
+	framed = string_format("\n%s\n", encoded);
+	sent = write_all(fd, framed, strlen(framed));
+	free(framed);
+	free(encoded);
+	return sent;
+}
+
+
+bool
+message_decode(const char *line, Message *message)
+{
+	json_t *document = json_loads(line, 0, NULL);
+	int kind = 0;
+	int line_kind = 0;
+	const char *text = NULL;
+	const char *expected = NULL;
+	const char *actual = NULL;
+	json_int_t first = 0;
+	json_int_t second = 0;
+	bool understood;
+
+	*message = (Message){0};
+	understood = document != NULL &&
+				 json_unpack(document, "{s:i, s:i, s?s, s?s, s?s, s:I, s:I}", "kind", &kind, "line", &line_kind, "text",
+							 &text, "expected", &expected, "actual", &actual, "first", &first, "second", &second) == 0;
+	if (understood)
+	{
+		message->kind = (MessageKind) kind;
+		message->line = (LineKind) line_kind;
+		message->text = string_copy(text);
+		message->expected = string_copy(expected);
+		message->actual = string_copy(actual);
+		message->first = first;
+		message->second = second;
+	}
+	json_decref(document);
+	return understood;
+}
+
+
+void
+message_free(Message *message)
+{
+	free((char *) message->text);
+	free((char *) message->expected);
+	free((char *) message->actual);
+	*message = (Message){0};
+}

@@ -1,0 +1,644 @@
+#include "scene.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+
+#define SESSIONS_MAX 64
+#define PROCESSES_MAX 16
+#define FAULTS_MAX 16
+#define KEPT_STRINGS_MAX 64
+
+/* Waits of a case end this much before its deadline, so that it can say what it waited for before it is killed. */
+#define LAST_WORDS_MS 500
+
+#define SERVER_START_MS 30000
+#define WAIT_MS 10000
+
+struct Scene
+{
+	const Scenario *scenario;
+	SceneSetup setup;
+	Deadline deadline;
+	jmp_buf top;    /* where a verb that cannot go on returns to */
+	char *conninfo; /* of the case's database */
+	Cluster *cluster;
+	Session *sessions[SESSIONS_MAX];
+	Process *processes[PROCESSES_MAX];
+	Fault *faults[FAULTS_MAX];
+	char *strings[KEPT_STRINGS_MAX]; /* handed out, valid until the end */
+	History *history;
+	int64_t expected_40001;
+	int64_t expected_40p01;
+};
+
+
+/* --- telling --- */
+
+static void
+tell(Scene *scene, const Message *message)
+{
+	if (!message_send(scene->setup.report_fd, message))
+	{
+		/* nobody listens any more: the runner is gone, and its reaper is at work */
+		exit(EXIT_CODE_BROKEN);
+	}
+}
+
+
+static void
+tell_line(Scene *scene, LineKind kind, const char *format, va_list args)
+{
+	Text text = {0};
+
+	text_append_va(&text, format, args);
+	tell(scene, &(Message){.kind = MESSAGE_LINE, .line = kind, .text = text.data});
+	text_free(&text);
+}
+
+
+void
+step(Scene *scene, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	tell_line(scene, LINE_STEP, format, args);
+	va_end(args);
+}
+
+
+void
+note(Scene *scene, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	tell_line(scene, LINE_NOTE, format, args);
+	va_end(args);
+}
+
+
+void
+audit(Scene *scene, const char *label, const char *fields)
+{
+	char *text = string_format("%s: %s", label, fields);
+
+	tell(scene, &(Message){.kind = MESSAGE_LINE, .line = LINE_AUDIT, .text = text});
+	free(text);
+}
+
+
+/* --- checking --- */
+
+static bool
+tell_check(Scene *scene, bool held, const char *expected, const char *actual, const char *format, va_list args)
+{
+	Text text = {0};
+
+	text_append_va(&text, format, args);
+	tell(scene, &(Message){.kind = MESSAGE_LINE,
+						   .line = held ? LINE_PASS : LINE_FAIL,
+						   .text = text.data,
+						   .expected = expected,
+						   .actual = actual});
+	text_free(&text);
+	return held;
+}
+
+
+bool
+check_int(Scene *scene, int64_t actual, int64_t expected, const char *format, ...)
+{
+	char expected_text[24];
+	char actual_text[24];
+	va_list args;
+	bool held;
+
+	snprintf(expected_text, sizeof(expected_text), "%" PRId64, expected);
+	snprintf(actual_text, sizeof(actual_text), "%" PRId64, actual);
+	va_start(args, format);
+	held = tell_check(scene, actual == expected, expected_text, actual_text, format, args);
+	va_end(args);
+	return held;
+}
+
+
+bool
+check_at_least(Scene *scene, int64_t actual, int64_t least, const char *format, ...)
+{
+	char expected_text[40];
+	char actual_text[24];
+	va_list args;
+	bool held;
+
+	snprintf(expected_text, sizeof(expected_text), "at least %" PRId64, least);
+	snprintf(actual_text, sizeof(actual_text), "%" PRId64, actual);
+	va_start(args, format);
+	held = tell_check(scene, actual >= least, expected_text, actual_text, format, args);
+	va_end(args);
+	return held;
+}
+
+
+bool
+check_text(Scene *scene, const char *actual, const char *expected, const char *format, ...)
+{
+	va_list args;
+	bool held;
+
+	va_start(args, format);
+	held = tell_check(scene, strcmp(actual, expected) == 0, expected, actual, format, args);
+	va_end(args);
+	return held;
+}
+
+
+void
+check_judgement(Scene *scene, Judgement *judgement, const char *what)
+{
+	note(scene, "judge: %s: %zu operations, %zu acked changes, %zu unknown, %zu violations", what,
+		 judgement->operations, judgement->changes, judgement->unknowns, judgement->violations);
+	if (judgement->verdict == VERDICT_UNKNOWN)
+	{
+		scene_unknown(scene, "the judge saw nothing exercised: %s", what);
+	}
+	else
+	{
+		const char *actual = judgement->verdict == VERDICT_HOLDS ? "HOLDS" : text_get(&judgement->first);
+
+		(void) check_text(scene, actual, "HOLDS", "%s: one order of versions explains every answer and respects time",
+						  what);
+	}
+	text_free(&judgement->first);
+}
+
+
+void
+scene_expect_retries(Scene *scene, int64_t retries_40001, int64_t retries_40p01)
+{
+	CHECK_EQ(scene, session_retries_40001() - scene->expected_40001, retries_40001,
+			 "retries after 40001 provoked here");
+	CHECK_EQ(scene, session_retries_40p01() - scene->expected_40p01, retries_40p01,
+			 "retries after 40P01 provoked here");
+	scene->expected_40001 += retries_40001;
+	scene->expected_40p01 += retries_40p01;
+}
+
+
+/* --- giving up --- */
+
+void
+scene_broken(Scene *scene, const char *format, ...)
+{
+	char reason[512];
+	va_list args;
+
+	if (format == NULL)
+	{
+		notice_last_error(reason, sizeof(reason));
+	}
+	else
+	{
+		va_start(args, format);
+		vsnprintf(reason, sizeof(reason), format, args);
+		va_end(args);
+		report_error("%s", reason);
+	}
+	tell(scene, &(Message){.kind = MESSAGE_BROKEN, .text = reason[0] != '\0' ? reason : "for a reason not reported"});
+	longjmp(scene->top, 1);
+}
+
+
+void
+require(Scene *scene, bool done)
+{
+	if (!done)
+	{
+		scene_broken(scene, NULL);
+	}
+}
+
+
+void
+scene_unknown(Scene *scene, const char *format, ...)
+{
+	Text text = {0};
+	va_list args;
+
+	va_start(args, format);
+	text_append_va(&text, format, args);
+	va_end(args);
+	tell(scene, &(Message){.kind = MESSAGE_UNKNOWN, .text = text.data});
+	text_free(&text);
+}
+
+
+/* --- handing out --- */
+
+static const char *
+keep_string(Scene *scene, char *string)
+{
+	for (int i = 0; i < KEPT_STRINGS_MAX; i++)
+	{
+		if (scene->strings[i] == NULL)
+		{
+			scene->strings[i] = string;
+			return string;
+		}
+	}
+	free(string);
+	scene_broken(scene, "a case may be handed %d paths", KEPT_STRINGS_MAX);
+}
+
+
+Session *
+scene_session(Scene *scene, const char *name)
+{
+	for (int i = 0; i < SESSIONS_MAX; i++)
+	{
+		if (scene->sessions[i] == NULL)
+		{
+			char *application = string_format("%s/%s", scene->scenario->id, name);
+
+			scene->sessions[i] = session_open(scene->conninfo, application);
+			free(application);
+			require(scene, scene->sessions[i] != NULL);
+			return scene->sessions[i];
+		}
+	}
+	scene_broken(scene, "a case may have %d sessions", SESSIONS_MAX);
+}
+
+
+void
+scene_forget_session(Scene *scene, Session *session)
+{
+	for (int i = 0; i < SESSIONS_MAX; i++)
+	{
+		if (scene->sessions[i] == session)
+		{
+			scene->sessions[i] = NULL;
+			return;
+		}
+	}
+}
+
+
+void
+scene_close_session(Scene *scene, Session *session)
+{
+	scene_forget_session(scene, session);
+	session_close(session);
+}
+
+
+const char *
+scene_conninfo(Scene *scene)
+{
+	return scene->conninfo;
+}
+
+
+Cluster *
+scene_cluster(Scene *scene)
+{
+	if (scene->cluster == NULL)
+	{
+		scene_broken(scene, "this case did not ask for a cluster of its own");
+	}
+	return scene->cluster;
+}
+
+
+Process *
+scene_start(Scene *scene, const ProcessSpec *spec)
+{
+	for (int i = 0; i < PROCESSES_MAX; i++)
+	{
+		if (scene->processes[i] == NULL)
+		{
+			scene->processes[i] = process_start(spec);
+			require(scene, scene->processes[i] != NULL);
+			return scene->processes[i];
+		}
+	}
+	scene_broken(scene, "a case may start %d programs", PROCESSES_MAX);
+}
+
+
+const char *
+scene_history_path(Scene *scene)
+{
+	return scene_file(scene, "history");
+}
+
+
+History *
+scene_history(Scene *scene)
+{
+	if (scene->history == NULL)
+	{
+		scene->history = history_open(scene_history_path(scene));
+		require(scene, scene->history != NULL);
+	}
+	return scene->history;
+}
+
+
+uint64_t
+scene_seed(const Scene *scene)
+{
+	return scene->setup.seed;
+}
+
+
+Deadline
+scene_deadline(const Scene *scene, int64_t ms)
+{
+	return deadline_earlier(deadline_in_ms(ms), scene->deadline);
+}
+
+
+const char *
+scene_file(Scene *scene, const char *name)
+{
+	return keep_string(scene, string_format("%s/%s", scene->setup.folder, name));
+}
+
+
+const char *
+scene_program(Scene *scene, const char *name)
+{
+	return keep_string(scene, string_format("%s/%s", scene->setup.programs, name));
+}
+
+
+const char *
+scene_sql(Scene *scene, const char *path)
+{
+	return keep_string(scene, string_format("%s/%s", scene->setup.sql, path));
+}
+
+
+Fault *
+scene_fault(Scene *scene, const char *format, ...)
+{
+	for (int i = 0; i < FAULTS_MAX; i++)
+	{
+		if (scene->faults[i] == NULL)
+		{
+			va_list args;
+
+			scene->faults[i] = memory_get(sizeof(Fault));
+			va_start(args, format);
+			vsnprintf(scene->faults[i]->name, sizeof(scene->faults[i]->name), format, args);
+			va_end(args);
+			return scene->faults[i];
+		}
+	}
+	scene_broken(scene, "a case may plan %d faults", FAULTS_MAX);
+}
+
+
+/* --- waiting --- */
+
+typedef struct
+{
+	Session *observer;
+	const char *sql;
+	const SqlArg *args;
+	int count;
+	int64_t expected;
+} NumberWait;
+
+
+static ProbeAnswer
+probe_number(void *context, Text *seen)
+{
+	NumberWait *wait = context;
+	int64_t value;
+
+	if (!session_query_int(wait->observer, &value, wait->sql, wait->args, wait->count))
+	{
+		return PROBE_FAILED;
+	}
+	text_append(seen, "%" PRId64 ", not %" PRId64, value, wait->expected);
+	return value == wait->expected ? PROBE_DONE : PROBE_AGAIN;
+}
+
+
+void
+scene_await_int(Scene *scene, Session *observer, int64_t expected, const char *sql, const SqlArg *args, int count)
+{
+	NumberWait wait = {observer, sql, args, count, expected};
+
+	require(scene, wait_until(sql, scene_deadline(scene, WAIT_MS), probe_number, &wait));
+}
+
+
+void
+scene_await_blocked(Scene *scene, Session *observer, int backend_pid)
+{
+	scene_await_int(scene, observer, 1, "SELECT count(DISTINCT pid) FROM pg_locks WHERE pid = $1 AND NOT granted",
+					ARGS(arg_int(backend_pid)));
+}
+
+
+void
+scene_await_gone(Scene *scene, Session *observer, int backend_pid)
+{
+	scene_await_int(scene, observer, 0, "SELECT count(*) FROM pg_stat_activity WHERE pid = $1",
+					ARGS(arg_int(backend_pid)));
+}
+
+
+/* --- the life of a case --- */
+
+/* A statement with the name of the case's database, which cannot be a parameter; ours are made of [a-z0-9_]. */
+static void
+run_on_server(Scene *scene, const char *before, const char *after)
+{
+	Session *session = session_open(scene->setup.server, scene->scenario->id);
+	char *sql = string_format("%s %s %s", before, scene->setup.database, after);
+	bool done = session != NULL && session_execute(session, sql);
+
+	session_close(session);
+	free(sql);
+	require(scene, done);
+}
+
+
+static void
+open_database(Scene *scene)
+{
+	if ((scene->scenario->needs & NEEDS_CLUSTER) != 0)
+	{
+		scene->cluster = cluster_create(scene->setup.kit, scene->scenario->id);
+		require(scene, scene->cluster != NULL);
+		if (scene->scenario->server_setting != NULL)
+		{
+			require(scene, cluster_configure(scene->cluster, scene->scenario->server_setting));
+		}
+		require(scene, cluster_start(scene->cluster, deadline_in_ms(SERVER_START_MS)));
+		scene->conninfo = string_copy(cluster_conninfo(scene->cluster, "postgres"));
+	}
+	else if ((scene->scenario->needs & NEEDS_DATABASE) != 0)
+	{
+		run_on_server(scene, "CREATE DATABASE", "TEMPLATE template0");
+		scene->conninfo = session_conninfo_for(scene->setup.server, scene->setup.database);
+		require(scene, scene->conninfo != NULL);
+	}
+}
+
+
+static void
+tell_faults(Scene *scene)
+{
+	for (int i = 0; i < FAULTS_MAX && scene->faults[i] != NULL; i++)
+	{
+		Fault *fault = scene->faults[i];
+		char *text =
+			string_format("%s: fired %d%s%s", fault->name, fault->fired, fault->effect[0] ? ", " : "", fault->effect);
+
+		tell(scene, &(Message){.kind = MESSAGE_LINE, .line = LINE_FAULT, .text = text, .first = fault->fired});
+		free(text);
+		if (fault->fired == 0)
+		{
+			scene_unknown(scene, "a fault never fired: %s", fault->name);
+		}
+	}
+}
+
+
+static void
+tell_done(Scene *scene)
+{
+	tell(scene, &(Message){.kind = MESSAGE_DONE,
+						   .first = session_retries_40001() - scene->expected_40001,
+						   .second = session_retries_40p01() - scene->expected_40p01});
+}
+
+
+/* Servers are stopped and directories removed whatever happened before; that they were still alive is part of the test. */
+static bool
+close_cluster(Scene *scene)
+{
+	bool alive;
+
+	if (scene->cluster == NULL)
+	{
+		return true;
+	}
+	alive = cluster_state(scene->cluster) != CLUSTER_RUNNING || cluster_verify_running(scene->cluster);
+	if (scene->setup.keep)
+	{
+		cluster_keep(scene->cluster);
+		tell(scene, &(Message){.kind = MESSAGE_KEPT, .text = scene->conninfo});
+	}
+	return cluster_free(scene->cluster) && alive;
+}
+
+
+static void
+save_server_log(Scene *scene)
+{
+	if (scene->cluster != NULL)
+	{
+		Text log = {0};
+		char *path = string_format("%s/server.log", scene->setup.folder);
+
+		/* a copy for the evidence: failing to make one has been reported and spoils nothing */
+		if (file_read(cluster_log(scene->cluster), &log) && !file_replace(path, text_get(&log)))
+		{
+			report_warning("the server's log stays behind: %s", cluster_log(scene->cluster));
+		}
+		text_free(&log);
+		free(path);
+	}
+}
+
+
+static void
+free_handed_out(Scene *scene)
+{
+	for (int i = 0; i < SESSIONS_MAX; i++)
+	{
+		session_close(scene->sessions[i]);
+		scene->sessions[i] = NULL;
+	}
+	for (int i = 0; i < FAULTS_MAX; i++)
+	{
+		free(scene->faults[i]);
+	}
+	for (int i = 0; i < KEPT_STRINGS_MAX; i++)
+	{
+		free(scene->strings[i]);
+	}
+	history_close(scene->history);
+}
+
+
+/*
+ * After a verb gave up, worker threads may still use sessions and history: those are left to the end of the process;
+ * only what outlives a process is given back.
+ */
+static bool
+teardown(Scene *scene, bool gave_up)
+{
+	bool clean;
+
+	for (int i = 0; i < PROCESSES_MAX; i++)
+	{
+		process_free(scene->processes[i]);
+		scene->processes[i] = NULL;
+	}
+	save_server_log(scene);
+	if (gave_up)
+	{
+		return close_cluster(scene);
+	}
+	free_handed_out(scene);
+	clean = close_cluster(scene);
+	if (clean && scene->setup.drop_database && (scene->scenario->needs & NEEDS_DATABASE) != 0)
+	{
+		run_on_server(scene, "DROP DATABASE", "WITH (FORCE)");
+	}
+	free(scene->conninfo);
+	return clean;
+}
+
+
+ExitCode
+scene_main(const Scenario *scenario, const SceneSetup *setup)
+{
+	static Scene scene; /* static: longjmp leaves no doubt about its contents */
+	static volatile bool in_teardown;
+
+	scene = (Scene){.scenario = scenario, .setup = *setup};
+	scene.deadline = deadline_in_ms(setup->deadline_ms - LAST_WORDS_MS);
+	notice_set_prefix(scenario->id);
+	if (setjmp(scene.top) != 0)
+	{
+		if (!in_teardown)
+		{
+			in_teardown = true;
+			(void) teardown(&scene, true);
+		}
+		return EXIT_CODE_BROKEN;
+	}
+	open_database(&scene);
+	scenario->run(&scene);
+	tell_faults(&scene);
+	tell_done(&scene);
+	in_teardown = true;
+	if (!teardown(&scene, false))
+	{
+		scene_broken(&scene, NULL);
+	}
+	return EXIT_CODE_PASS;
+}

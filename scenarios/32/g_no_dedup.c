@@ -1,0 +1,315 @@
+/*
+ * 32-G  competing consumers pull the same events; without dedup the counts drift, and recovery mends them
+ *
+ * Claim      Events that three consumers pull from the same watermark, and old events sent again, take effect once each.
+ *            Without the dedup key every delivery counts, and neither watermark nor lag shows it; the rebuild mends it.
+ * Method     Some 240 events on four items. Each of three consumers pulls the whole range before any of them locks, then
+ *            all deliver at once; 29 old events drawn by the seed follow. The derived side is cleared and the same is
+ *            delivered to a consumer without dedup. Three more kinds of damage are planted: a 5 on an item never liked, a
+ *            5 on one liked and unliked, a count row deleted. Recovery, 50 more requests, drained.
+ * Expect     E events: applied=E dup=2E+29; without dedup 3E+29 applications, 4 items off, exact_violations=4 while
+ *            watermark=last and lag=0; after recovery each of the seven counts equals its facts, and stays so.
+ * Not shown  A transport's acknowledgements: deliveries and redeliveries are played by the lab (L6). Dedup past a
+ *            retention: dedup rows are kept for ever (L5). How many deliveries each consumer makes its own varies (L7).
+ */
+#include "recovery_lab.h"
+
+#include <stdlib.h>
+
+enum
+{
+	TRAFFIC_ITEMS = 4,
+	NEVER_LIKED = 5,
+	LIKED_AND_UNLIKED = 6,
+	WITHOUT_COUNT_ROW = 7,
+	ITEMS = 7,
+	USERS = 60,
+	REQUESTS = 500,
+	MORE_REQUESTS = 50,
+	CONSUMERS = 3,
+	BATCH = 40,
+	REDELIVERED = 29,
+	PLANTED = 5,
+	PULL_MAX = 100000
+};
+
+typedef struct
+{
+	Session *session;
+	int64_t *seqs; /* what it pulled; freed by compete() */
+	size_t count;
+	LikeTotals totals;
+} Consumer;
+
+typedef struct
+{
+	bool found;
+	int64_t n;
+} ItemCount;
+
+
+/*
+ * The two events of the liked and unliked item come first, so that old events of the others can be drawn above them. One
+ * client and nobody beside it: a single transaction is the same requests with one commit.
+ */
+static int64_t
+write_events(Scene *scene, Session *lab)
+{
+	Rng rng = rng_stream(scene_seed(scene), 1);
+
+	require(scene, session_begin(lab, READ_COMMITTED));
+	set_like_within(scene, lab, 1, LIKED_AND_UNLIKED, true);
+	set_like_within(scene, lab, 1, LIKED_AND_UNLIKED, false);
+	for (int i = 0; i < REQUESTS; i++)
+	{
+		int64_t user = 1 + (int64_t) rng_below(&rng, USERS);
+		int64_t item = 1 + (int64_t) rng_below(&rng, TRAFFIC_ITEMS);
+
+		set_like_within(scene, lab, user, item, rng_below(&rng, 2) == 1);
+	}
+	require(scene, session_commit(lab) == SQL_OK);
+	return last_number(scene, lab);
+}
+
+
+static void
+draw_old_events(Scene *scene, int64_t events, int64_t old[REDELIVERED])
+{
+	Rng rng = rng_stream(scene_seed(scene), 2);
+	size_t count = (size_t) (events - 2);
+	int64_t *candidates = memory_get(count * sizeof(*candidates));
+
+	for (size_t i = 0; i < count; i++)
+	{
+		candidates[i] = (int64_t) i + 3;
+	}
+	rng_shuffle(&rng, candidates, count);
+	for (size_t i = 0; i < REDELIVERED; i++)
+	{
+		old[i] = candidates[i];
+	}
+	free(candidates);
+}
+
+
+static bool
+deliver_pulled(int worker, void *context)
+{
+	Consumer *consumer = (Consumer *) context + worker;
+
+	return deliver_in_batches(consumer->session, consumer->seqs, consumer->count, BATCH, &consumer->totals);
+}
+
+
+/* All pull before the gate opens, so that none of them has locked anything when the last one reads the watermark. */
+static LikeTotals
+compete(Scene *scene, Consumer consumers[CONSUMERS], int64_t events)
+{
+	LikeTotals sum = {0};
+	size_t pulled = 0;
+
+	for (int i = 0; i < CONSUMERS; i++)
+	{
+		int64_t watermark;
+
+		consumers[i].totals = (LikeTotals){0};
+		require(scene, like_watermark(consumers[i].session, &watermark));
+		require(scene, like_pull(consumers[i].session, watermark, PULL_MAX, &consumers[i].seqs, &consumers[i].count));
+		pulled += consumers[i].count;
+	}
+	CHECK_EQ(scene, pulled, CONSUMERS * events, "each of %d consumers pulled the whole range from the same watermark",
+			 CONSUMERS);
+	run_workers(scene, "consumer", CONSUMERS, deliver_pulled, consumers);
+	for (int i = 0; i < CONSUMERS; i++)
+	{
+		like_totals_add(&sum, &consumers[i].totals);
+		free(consumers[i].seqs);
+	}
+	return sum;
+}
+
+
+static LikeTotals
+compete_and_redeliver(Scene *scene, Session *lab, Consumer consumers[CONSUMERS], int64_t events)
+{
+	int64_t old[REDELIVERED];
+	LikeTotals sum = compete(scene, consumers, events);
+	LikeTotals again;
+
+	draw_old_events(scene, events, old);
+	again = deliver(scene, lab, old, REDELIVERED);
+	like_totals_add(&sum, &again);
+	return sum;
+}
+
+
+static void
+with_dedup(Scene *scene, Session *lab, Consumer consumers[CONSUMERS], int64_t events)
+{
+	LikeTotals sum;
+	Text line = {0};
+
+	step(scene, "%d consumers compete, then %d old events again: dedup on", CONSUMERS, REDELIVERED);
+	sum = compete_and_redeliver(scene, lab, consumers, events);
+	like_totals_describe(&sum, &line);
+	note(scene, "dedup consumers: %s", text_get(&line));
+	text_free(&line);
+	CHECK_EQ(scene, sum.applied, events, "every event applied once");
+	CHECK_EQ(scene, sum.covered, 0, "no rebuild, nothing covered");
+	CHECK_EQ(scene, sum.dup, (CONSUMERS - 1) * events + REDELIVERED, "every other delivery is a dup");
+	check_audits_clean(scene, lab, "after the competing consumers");
+	check_drained(scene, lab, "after the competing consumers");
+}
+
+
+static void
+without_dedup(Scene *scene, Session *lab, Consumer consumers[CONSUMERS], int64_t events)
+{
+	LikeTotals sum;
+	LikeReadAudit counts;
+	int64_t expected = CONSUMERS * events + REDELIVERED;
+	int64_t inflated = 0;
+
+	step(scene, "derived side cleared, the same deliveries without dedup");
+	clear_derived(scene, lab);
+	load_variant(scene, lab, "like/mutants/M07/consume.sql");
+	sum = compete_and_redeliver(scene, lab, consumers, events);
+	load_variant(scene, lab, "like/consume.sql");
+	note(scene,
+		 "no-dedup consumers: applied=%lld covered=%lld dup=%lld watermark=%lld (applications=%lld for %lld events)",
+		 (long long) sum.applied, (long long) sum.covered, (long long) sum.dup, (long long) sum.watermark,
+		 (long long) sum.applied, (long long) events);
+	for (int64_t item = 1; item <= TRAFFIC_ITEMS; item++)
+	{
+		char label[LABEL_SIZE];
+		int64_t n = count_of(scene, lab, item);
+		int64_t facts = facts_of(scene, lab, item);
+
+		item_label(item, label);
+		note(scene, "  %s count=%lld facts=%lld", label, (long long) n, (long long) facts);
+		inflated += n != facts;
+	}
+	CHECK_EQ(scene, sum.applied, expected, "every delivery was applied: 3E + %d", REDELIVERED);
+	CHECK_EQ(scene, inflated, TRAFFIC_ITEMS, "all items with traffic are off");
+	counts = audit_read_side(scene, lab);
+	CHECK_EQ(scene, counts.exact_violations, TRAFFIC_ITEMS, "the identity is violated for each of them");
+	CHECK_EQ(scene, counts.count_mismatch_items, TRAFFIC_ITEMS, "items whose count is not their facts");
+	CHECK_EQ(scene, counts.watermark, events, "and yet the watermark stands at the last event");
+	CHECK_EQ(scene, counts.lag, 0, "and lag is 0: an alarm on lag alone would see nothing");
+}
+
+
+static void
+plant_damage(Scene *scene, Session *lab)
+{
+	LikeReadAudit counts;
+
+	step(scene, "more damage: a planted %d where no fact is true, and a count row deleted", PLANTED);
+	require(scene, session_query(lab, NULL, "UPDATE like_count SET n = $1 WHERE item_id IN ($2, $3)",
+								 ARGS(arg_int(PLANTED), arg_int(NEVER_LIKED), arg_int(LIKED_AND_UNLIKED))));
+	require(scene,
+			session_query(lab, NULL, "DELETE FROM like_count WHERE item_id = $1", ARGS(arg_int(WITHOUT_COUNT_ROW))));
+	CHECK_EQ(scene,
+			 number_of(scene, lab, "SELECT count(*) FROM like_fact WHERE item_id = $1", ARGS(arg_int(NEVER_LIKED))), 0,
+			 "an item without any fact row");
+	CHECK_EQ(scene, facts_of(scene, lab, LIKED_AND_UNLIKED), 0, "an item with a fact row, not liked");
+	counts = audit_read_side(scene, lab);
+	CHECK_EQ(scene, counts.exact_violations, ITEMS, "the identity is violated for all of them now");
+}
+
+
+static void
+read_counts(Scene *scene, Session *lab, ItemCount counts[ITEMS])
+{
+	for (int64_t item = 1; item <= ITEMS; item++)
+	{
+		LikeCount count = {0};
+
+		require(scene, like_read_count(lab, item, 0, &counts[item - 1].found, &count));
+		counts[item - 1].n = count.n;
+	}
+}
+
+
+static void
+recover_and_compare(Scene *scene, Session *lab)
+{
+	ItemCount old[ITEMS], new[ITEMS];
+	int64_t wrong = 0, right = 0;
+
+	step(scene, "recovery rebuilds every item, those without facts included");
+	read_counts(scene, lab, old);
+	recover(scene, lab, true);
+	read_counts(scene, lab, new);
+	for (int i = 0; i < ITEMS; i++)
+	{
+		wrong += !old[i].found || old[i].n != facts_of(scene, lab, i + 1);
+		right += new[i].found &&new[i].n == facts_of(scene, lab, i + 1);
+	}
+	CHECK_EQ(scene, wrong, ITEMS, "items that were wrong or had no count row");
+	CHECK_EQ(scene, old[WITHOUT_COUNT_ROW - 1].found, false, "the deleted count row was missing before");
+	CHECK_EQ(scene, new[WITHOUT_COUNT_ROW - 1].found, true, "the missing count row was inserted");
+	CHECK_EQ(scene, new[NEVER_LIKED - 1].n, 0, "the planted count of the item never liked");
+	CHECK_EQ(scene, new[LIKED_AND_UNLIKED - 1].n, 0, "the planted count of the item liked and unliked");
+	CHECK_EQ(scene, right, ITEMS, "items whose count equals their facts");
+}
+
+
+static void
+go_on(Scene *scene, Session *lab, int64_t events)
+{
+	Rng rng = rng_stream(scene_seed(scene), 3);
+	LikeTally tally = {0};
+	LikeTotals totals;
+
+	step(scene, "%d more requests on all items, delivered by the right consumer", MORE_REQUESTS);
+	for (int i = 0; i < MORE_REQUESTS; i++)
+	{
+		int64_t user = 1 + (int64_t) rng_below(&rng, USERS);
+		LikeResult result = set_like(scene, lab, user, 1 + i % ITEMS, rng_below(&rng, 2) == 1);
+
+		tally_add(&tally, &result);
+	}
+	check_tally(scene, &tally, MORE_REQUESTS);
+	totals = drain(scene, lab);
+	CHECK_EQ(scene, totals.applied, tally.changed, "the new events are applied on top of the new baselines");
+	CHECK_EQ(scene, totals.watermark, events + tally.changed, "watermark at the last event");
+	check_audits_clean(scene, lab, "after recovery and more requests");
+	check_drained(scene, lab, "after recovery and more requests");
+}
+
+
+static void
+run(Scene *scene)
+{
+	Session *lab = like_lab(scene, ITEMS);
+	static Consumer consumers[CONSUMERS]; /* outlives a case that ends early while they run */
+	int64_t events;
+
+	for (int i = 0; i < CONSUMERS; i++)
+	{
+		consumers[i].session = like_client(scene, "consumer");
+	}
+	events = write_events(scene, lab);
+	note(scene, "events=%lld", (long long) events);
+	with_dedup(scene, lab, consumers, events);
+	without_dedup(scene, lab, consumers, events);
+	plant_damage(scene, lab);
+	recover_and_compare(scene, lab);
+	go_on(scene, lab, events);
+}
+
+
+const Scenario scenario_32_g = {
+	.suite = "32",
+	.id = "32-G",
+	.title = "competing consumers and redelivery, with dedup and without",
+	.claim =
+		"an event delivered more than once takes effect once; without dedup counts drift unseen by lag, and recovery mends them",
+	.kind = "real component, real threads, negative control",
+	.guarantee = "dedup absorbs competing and repeated deliveries; a rebuild mends what their absence damaged",
+	.observed = "applied, dup, exact_violations beside lag, item old -> new",
+	.needs = NEEDS_DATABASE,
+	.deadline_ms = 30000,
+	.run = run,
+};

@@ -1,0 +1,193 @@
+/*
+ * 32-K  a consumer is killed inside its transaction, then again between its commit and its offset
+ *
+ * Claim      A batch killed before its commit leaves nothing behind; a batch killed after its commit and before its
+ *            offset was written is delivered again and absorbed.
+ * Method     like-consumer as a process of its own, 120 events in batches of 25, stopped at a named point, then SIGKILL.
+ *            It starts from its offset file (none: 0), never from the watermark. The server finds the broken connection
+ *            when it next reads from it (manual 20.3.1: client_connection_check_interval is off by default), and the
+ *            session's end rolls its open transaction back (55.2.9); nothing is read before its backend is gone.
+ * Expect     watermark/processed/offset 25/25/25, then 75/75/50, then 120/120/120 with applied=45 covered=0 dup=25.
+ * Not shown  Power loss (L3). A backend busy in a statement outlives its client and may still commit: this one is idle in
+ *            its transaction (L12). A transport's acknowledgements: the offset file stands in for them (L6).
+ */
+#include "recovery_lab.h"
+
+#include <string.h>
+
+enum
+{
+	ITEM_COUNT = 4,
+	EVENTS = 120,
+	PAUSED_MS = 10000
+};
+
+#define BATCH "25"
+#define OFFSET_FILE "consumer.offset"
+
+#define BACKENDS "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'like-consumer'"
+
+typedef struct
+{
+	int64_t watermark, processed;
+	const char *offset; /* the file's content */
+} Progress;
+
+
+static void
+write_events(Scene *scene, Session *lab)
+{
+	for (int i = 0; i < EVENTS; i++)
+	{
+		LikeResult result = set_like(scene, lab, 1 + i / ITEM_COUNT, 1 + i % ITEM_COUNT, true);
+
+		if (result.outcome != LIKE_CHANGED)
+		{
+			scene_broken(scene, "like %d did not change anything", i + 1);
+		}
+	}
+	CHECK_EQ(scene, last_number(scene, lab), EVENTS, "events written");
+}
+
+
+/* `pause` is "POINT:N": stop at the N-th batch; NULL to run to the end. */
+static Process *
+start_consumer(Scene *scene, const char *pause)
+{
+	const char *argv[] = {scene_program(scene, "like-consumer"),
+						  "--conninfo",
+						  scene_conninfo(scene),
+						  "--offset-file",
+						  scene_file(scene, OFFSET_FILE),
+						  "--batch",
+						  BATCH,
+						  pause != NULL ? "--pause-at" : NULL,
+						  pause,
+						  NULL};
+
+	return scene_start(scene, &(ProcessSpec){.argv = argv});
+}
+
+
+static void
+await_line(Scene *scene, Process *consumer, const char *line)
+{
+	require(scene, process_await_line(consumer, line, scene_deadline(scene, PAUSED_MS)));
+	note(scene, "like-consumer| %s", line);
+}
+
+
+static void
+kill_consumer(Scene *scene, Session *lab, Process *consumer, Fault *fault)
+{
+	require(scene, fault_kill(fault, scene_history(scene), consumer, scene_deadline(scene, PAUSED_MS)));
+	scene_await_int(scene, lab, 0, BACKENDS, NO_ARGS);
+	CHECK_EQ(scene, fault->fired, 1, "killed by signal 9 at its point");
+	CHECK_EQ(scene, number_of(scene, lab, BACKENDS, NO_ARGS), 0, "its backend is gone");
+}
+
+
+static void
+check_progress(Scene *scene, Session *lab, Progress expected, const char *when)
+{
+	Text file = {0};
+	int64_t watermark;
+
+	require(scene, like_watermark(lab, &watermark));
+	require(scene, file_read(scene_file(scene, OFFSET_FILE), &file));
+	if (file.length > 0 && file.data[file.length - 1] == '\n')
+	{
+		file.data[--file.length] = '\0';
+	}
+	CHECK_EQ(scene, watermark, expected.watermark, "%s: watermark", when);
+	CHECK_EQ(scene, number_of(scene, lab, "SELECT count(*) FROM processed_event", NO_ARGS), expected.processed,
+			 "%s: events processed", when);
+	check_text(scene, text_get(&file), expected.offset, "%s: offset file", when);
+	text_free(&file);
+	check_audits_clean(scene, lab, when);
+}
+
+
+static void
+kill_before_commit(Scene *scene, Session *lab)
+{
+	Fault *fault = scene_fault(scene, "kill -9 like-consumer at consumer.before_commit");
+	Process *consumer;
+
+	step(scene, "killed inside the transaction of its second batch");
+	consumer = start_consumer(scene, "consumer.before_commit:2");
+	await_line(scene, consumer, "PAUSED consumer.before_commit batch=2 seq=26..50");
+	CHECK_EQ(scene, number_of(scene, lab, BACKENDS " AND state = 'idle in transaction'", NO_ARGS), 1,
+			 "its backend is idle in transaction");
+	kill_consumer(scene, lab, consumer, fault);
+	CHECK_EQ(scene, number_of(scene, lab, "SELECT count(*) FROM processed_event WHERE seq BETWEEN 26 AND 50", NO_ARGS),
+			 0, "rows of 26..50 registered");
+	check_progress(scene, lab, (Progress){.watermark = 25, .processed = 25, .offset = "25"},
+				   "killed before its commit");
+}
+
+
+static void
+kill_after_commit(Scene *scene, Session *lab)
+{
+	Fault *fault = scene_fault(scene, "kill -9 like-consumer at consumer.after_commit");
+	Process *consumer;
+
+	step(scene, "started again, and killed after the commit of 51..75, before its offset is written");
+	consumer = start_consumer(scene, "consumer.after_commit:2");
+	await_line(scene, consumer, "PAUSED consumer.after_commit batch=2 seq=51..75");
+	CHECK_EQ(scene, number_of(scene, lab, BACKENDS " AND state = 'idle'", NO_ARGS), 1,
+			 "its backend is idle, committed");
+	kill_consumer(scene, lab, consumer, fault);
+	check_progress(scene, lab, (Progress){.watermark = 75, .processed = 75, .offset = "50"}, "killed after its commit");
+}
+
+
+static void
+run_to_the_end(Scene *scene, Session *lab)
+{
+	ProcessEnd end = {0};
+	Process *consumer;
+
+	step(scene, "started a third time: it receives 51..75 again");
+	consumer = start_consumer(scene, NULL);
+	await_line(scene, consumer, "DRAINED applied=45 covered=0 dup=25 watermark=120");
+	require(scene, process_wait(consumer, scene_deadline(scene, PAUSED_MS), &end));
+	CHECK(scene, end.how == ENDED_EXIT && end.code == 0, "it drained, applied=45 covered=0 dup=25, and exited with 0");
+	check_progress(scene, lab, (Progress){.watermark = 120, .processed = 120, .offset = "120"}, "drained");
+	CHECK_EQ(scene, number_of(scene, lab, "SELECT count(*) FROM processed_event WHERE how = 'APPLIED'", NO_ARGS),
+			 EVENTS, "events applied, once each");
+}
+
+
+static void
+run(Scene *scene)
+{
+	Session *lab = like_lab(scene, ITEM_COUNT);
+	LikeRecovery recovery;
+
+	write_events(scene, lab);
+	kill_before_commit(scene, lab);
+	kill_after_commit(scene, lab);
+	run_to_the_end(scene, lab);
+
+	step(scene, "the recovery function finds all in order");
+	recovery = recover(scene, lab, false);
+	check_totals(scene, &recovery.totals, "applied=0 covered=0 dup=0 watermark=120", "it had nothing left to deliver");
+	check_drained(scene, lab, "after recovery");
+}
+
+
+const Scenario scenario_32_k = {
+	.suite = "32",
+	.id = "32-K",
+	.title = "a consumer is killed in its transaction, then after its commit",
+	.claim =
+		"a batch killed before its commit leaves nothing; one killed before its offset is delivered again and absorbed",
+	.kind = "several processes, kill -9",
+	.guarantee = "a rolled-back batch leaves no trace, a repeated one no second effect",
+	.observed = "pg_stat_activity, watermark, offset file, dup",
+	.needs = NEEDS_DATABASE,
+	.deadline_ms = 40000,
+	.run = run,
+};

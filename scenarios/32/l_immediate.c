@@ -1,0 +1,527 @@
+/*
+ * 32-L  the server is stopped at once while 6 writers and a consumer run
+ *
+ * Claim      What was acknowledged is there after recovery, fact and event together; what was unknown is decided by its
+ *            transaction number; counts may lag and the identity holds; sent again, an unknown request takes effect once.
+ * Method     `pg_ctl restart -m immediate` aborts every server process and the next start recovers from WAL (manual,
+ *            pg_ctl; WAL before data pages: 30.3). Three times: in a storm of requests; while a COMMIT is durable and
+ *            unanswered (it waits for a synchronous standby that does not exist); while a COMMIT is not yet durable (it
+ *            waits in a deferred trigger). Autovacuum is off, so that nothing draws a transaction number before the
+ *            unknown ones are resolved. Every outbox row is matched with the one request that wrote it.
+ * Expect     7 threads end with 08006, the first error. Outbox rows = acked CHANGED + unknown CHANGED that committed. The
+ *            durable one is committed and answers NOOP when sent again; the other is not and answers CHANGED.
+ * Not shown  Power loss: pages that the kernel holds survive (L3). A server with a standby (L10). How many requests the
+ *            storm leaves unknown varies, and may be none (L7): the other two are made certain.
+ */
+#include "recovery_lab.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum
+{
+	ITEMS = 4,
+	WRITERS = 6,
+	CLIENTS = WRITERS + 1, /* the last is the consumer */
+	USERS_EACH = 10,       /* a writer has users of its own: nothing comes between its unknown request and its repeat */
+	DURABLE_USER = 101,
+	UNDURABLE_USER = 102,
+	VICTIM_ITEM = 1,
+	BATCH = 50,
+	ACKED_LEAST = 200,
+	IDLE_MS = 5,
+	WAIT_MS = 15000,
+	RESTART_MS = 30000,
+	TOGGLES_MAX = 100000
+};
+
+#define LOST_SQLSTATE "08006"
+#define POLITE_STOP_SQLSTATE "57P01"
+#define CONSUME "SELECT c.watermark FROM counter_watermark w, like_consume(like_pull(w.applied_upto, $1)) c"
+
+typedef struct
+{
+	History *history;
+	uint64_t seed;
+	Session *sessions[CLIENTS];
+	char states[CLIENTS][6]; /* the first error of each, "" while it runs */
+	atomic_llong acked;      /* CHANGED */
+} Storm;
+
+/* One client whose COMMIT is made to hang. */
+typedef struct
+{
+	History *history;
+	Session *session;
+	int64_t user;
+	LikeResult result;
+} Victim;
+
+/* All requests of the case so far, in order of invocation, with what became of the unknown ones. */
+typedef struct
+{
+	HistoryOp *ops;
+	size_t count;
+	Resolved *resolved;
+	size_t settled; /* requests before this one were settled after an earlier crash */
+} Requests;
+
+typedef struct
+{
+	int64_t unknown, committed, committed_changed, not_committed;
+} Unknowns;
+
+
+/* --- the storm --- */
+
+typedef struct
+{
+	atomic_llong *acked;
+	int64_t target;
+	Deadline latest;
+} AckedWait;
+
+
+static ProbeAnswer
+probe_acked(void *context, Text *seen)
+{
+	AckedWait *wait = context;
+	long long now = atomic_load(wait->acked);
+
+	text_append(seen, "%lld of %lld acked", now, (long long) wait->target);
+	return now >= wait->target || deadline_passed(wait->latest) ? PROBE_DONE : PROBE_AGAIN;
+}
+
+
+static bool
+await_acked(Storm *storm, int64_t target, Deadline latest)
+{
+	AckedWait wait = {&storm->acked, target, latest};
+
+	return wait_until("acked requests", deadline_in_ms(WAIT_MS), probe_acked, &wait);
+}
+
+
+/* Until the connection is lost, which alone ends a client in order. */
+static bool
+write_until_lost(Storm *storm, int worker)
+{
+	Rng rng = rng_stream(storm->seed, (uint64_t) worker);
+	Session *session = storm->sessions[worker];
+
+	while (!session_is_lost(session))
+	{
+		int64_t user = 1 + worker * USERS_EACH + (int64_t) rng_below(&rng, USERS_EACH);
+		int64_t item = 1 + (int64_t) rng_below(&rng, ITEMS);
+		LikeResult result;
+
+		if (!recorded_set(storm->history, worker, session, user, item, rng_below(&rng, 2) == 1, &result))
+		{
+			return false;
+		}
+		atomic_fetch_add(&storm->acked, result.outcome == LIKE_CHANGED);
+		if (result.outcome == LIKE_REJECTED && !session_is_lost(session))
+		{
+			report_error("a request was refused with %s while the server ran", result.sqlstate);
+			return false;
+		}
+	}
+	return true;
+}
+
+
+/* Pull and deliver in one statement, tried without a report: the loss of the connection is the expected end. */
+static bool
+consume_until_lost(Storm *storm, Session *session)
+{
+	while (!session_is_lost(session))
+	{
+		SqlResult *totals;
+		SqlStatus status = session_try(session, &totals, CONSUME, ARGS(arg_int(BATCH)));
+		int64_t watermark = status == SQL_OK ? sql_int(totals, 0, 0) : 0;
+
+		sql_free(totals);
+		if (status == SQL_ERROR)
+		{
+			report_error("the consumer was refused with %s while the server ran", session_error(session)->sqlstate);
+			return false;
+		}
+		if (status == SQL_OK && !await_acked(storm, watermark + BATCH, deadline_in_ms(IDLE_MS)))
+		{
+			return false;
+		}
+	}
+	return true;
+}
+
+
+static bool
+client(int worker, void *context)
+{
+	Storm *storm = context;
+	Session *session = storm->sessions[worker];
+	bool done = worker < WRITERS ? write_until_lost(storm, worker) : consume_until_lost(storm, session);
+
+	snprintf(storm->states[worker], sizeof(storm->states[worker]), "%s", session_error(session)->sqlstate);
+	return done;
+}
+
+
+static void
+restart_at_once(Scene *scene, Fault *fault)
+{
+	require(scene, fault_restart_immediate(fault, scene_history(scene), scene_cluster(scene),
+										   scene_deadline(scene, RESTART_MS)));
+}
+
+
+static void
+check_states(Scene *scene, Storm *storm)
+{
+	Text states = {0};
+	int lost = 0;
+
+	for (int i = 0; i < CLIENTS; i++)
+	{
+		if (strcmp(storm->states[i], POLITE_STOP_SQLSTATE) == 0)
+		{
+			scene_broken(scene, "client %d was stopped politely (57P01), not at once", i);
+		}
+		lost += strcmp(storm->states[i], LOST_SQLSTATE) == 0;
+		if (i == WRITERS || strstr(text_get(&states), storm->states[i]) == NULL)
+		{
+			text_append(&states, "%s%s%s", i > 0 ? ", " : "", i == WRITERS ? "consumer:" : "", storm->states[i]);
+		}
+		scene_close_session(scene, storm->sessions[i]);
+	}
+	note(scene, "acked CHANGED before crash=%lld; threads ended=%d states=[%s]", (long long) atomic_load(&storm->acked),
+		 CLIENTS, text_get(&states));
+	text_free(&states);
+	CHECK_EQ(scene, lost, CLIENTS, "threads that ended with the lost connection (08006) as their first error");
+}
+
+
+static void
+storm_until_crash(Scene *scene)
+{
+	static Storm storm; /* outlives a case that ends early while clients run */
+	Fault *fault = scene_fault(scene, "pg_ctl restart -m immediate under %d writers and a consumer", WRITERS);
+	ActorGroup *group;
+
+	storm.history = scene_history(scene);
+	storm.seed = scene_seed(scene);
+	for (int i = 0; i < CLIENTS; i++)
+	{
+		storm.sessions[i] = like_client(scene, i < WRITERS ? "writer" : "consumer");
+	}
+	group = actor_start("client", CLIENTS, client, &storm);
+	require(scene, group != NULL);
+	actor_open_gate(group);
+	require(scene, await_acked(&storm, ACKED_LEAST, scene_deadline(scene, WAIT_MS)));
+	restart_at_once(scene, fault);
+	require(scene, actor_join(group, scene_deadline(scene, WAIT_MS)));
+	check_at_least(scene, atomic_load(&storm.acked), ACKED_LEAST, "acked CHANGED before the crash");
+	check_states(scene, &storm);
+}
+
+
+/* --- after a crash --- */
+
+/* The horizon is the first thing that is read, before anything writes. */
+static Session *
+reconnect(Scene *scene, uint64_t *horizon)
+{
+	Session *session = scene_session(scene, "lab");
+
+	require(scene, like_recovery_horizon(session, horizon));
+	require(scene, like_prepare(session));
+	return session;
+}
+
+
+static Unknowns
+resolve_unknowns(Scene *scene, Session *lab, uint64_t horizon, Requests *requests)
+{
+	Unknowns found = {0};
+
+	free(requests->ops);
+	require(scene, history_read(scene_history_path(scene), &requests->ops, &requests->count));
+	requests->resolved = memory_grow(requests->resolved, requests->count * sizeof(*requests->resolved));
+	for (size_t i = requests->settled; i < requests->count; i++)
+	{
+		HistoryOp *op = &requests->ops[i];
+
+		requests->resolved[i] = RESOLVED_UNSET;
+		if (op->outcome != OP_UNKNOWN)
+		{
+			continue;
+		}
+		require(scene, like_resolve(lab, op->xid, horizon, &requests->resolved[i]));
+		found.unknown++;
+		found.committed += requests->resolved[i] == RESOLVED_COMMITTED;
+		found.committed_changed += requests->resolved[i] == RESOLVED_COMMITTED && op->changed;
+		found.not_committed += requests->resolved[i] == RESOLVED_NOT_COMMITTED;
+		note(scene, "unknown: user %lld item %lld, %s v%lld seq %lld, xid %s the horizon: %s", (long long) op->key[0],
+			 (long long) op->key[1], op->changed ? "CHANGED" : "NOOP", (long long) op->version, (long long) op->number,
+			 op->xid < horizon ? "below" : "at or above",
+			 requests->resolved[i] == RESOLVED_COMMITTED ? "committed" : "not committed");
+	}
+	CHECK_EQ(scene, found.committed + found.not_committed, found.unknown, "unknown requests resolved by their xid");
+	return found;
+}
+
+
+/* Could this request have written this row: 1 or 0. An unknown one is known again by its transaction number. */
+static int
+wrote_row(const HistoryOp *op, Resolved resolved, const SqlResult *rows, int row)
+{
+	if (!op->changed || op->number != sql_int(rows, row, 0) || op->key[0] != sql_int(rows, row, 1) ||
+		op->key[1] != sql_int(rows, row, 2) || op->version != sql_int(rows, row, 3))
+	{
+		return 0;
+	}
+	return op->outcome == OP_OK ||
+		   (resolved == RESOLVED_COMMITTED && (op->xid & UINT32_MAX) == (uint64_t) sql_int(rows, row, 4));
+}
+
+
+static void
+match_outbox(Scene *scene, Session *lab, const Requests *requests)
+{
+	SqlResult *rows;
+	int64_t acked = 0, unknown = 0, by_acked = 0, by_unknown = 0, unmatched = 0;
+
+	require(scene,
+			session_query(lab, &rows, "SELECT seq, user_id, item_id, version, xmin::text::bigint FROM like_outbox",
+						  NO_ARGS));
+	for (size_t i = 0; i < requests->count; i++)
+	{
+		acked += requests->ops[i].outcome == OP_OK && requests->ops[i].changed;
+		unknown += requests->resolved[i] == RESOLVED_COMMITTED && requests->ops[i].changed;
+	}
+	for (int row = 0; row < sql_rows(rows); row++)
+	{
+		int of_acked = 0, of_unknown = 0;
+
+		for (size_t i = 0; i < requests->count; i++)
+		{
+			int matches = wrote_row(&requests->ops[i], requests->resolved[i], rows, row);
+
+			of_acked += requests->ops[i].outcome == OP_OK ? matches : 0;
+			of_unknown += requests->ops[i].outcome == OP_OK ? 0 : matches;
+		}
+		by_acked += of_acked;
+		by_unknown += of_unknown;
+		unmatched += of_acked + of_unknown != 1;
+	}
+	CHECK_EQ(scene, unmatched, 0, "outbox rows without exactly one request that wrote them");
+	CHECK_EQ(scene, by_acked, acked, "acked CHANGED found in the outbox under their number and version");
+	CHECK_EQ(scene, by_unknown, unknown, "unknown CHANGED that committed, found by the xid in xmin");
+	CHECK_EQ(scene, sql_rows(rows), acked + unknown, "outbox rows = acked CHANGED + unknown CHANGED that committed");
+	sql_free(rows);
+}
+
+
+/* What is there before anything is drained or written. */
+static Unknowns
+look_after_crash(Scene *scene, Session *lab, uint64_t horizon, Requests *requests)
+{
+	LikeWriteAudit facts = audit_write_side(scene, lab);
+	LikeReadAudit counts = audit_read_side(scene, lab);
+	Unknowns found = resolve_unknowns(scene, lab, horizon, requests);
+
+	note(scene, "unknown=%lld committed=%lld (CHANGED %lld) not committed=%lld", (long long) found.unknown,
+		 (long long) found.committed, (long long) found.committed_changed, (long long) found.not_committed);
+	CHECK_EQ(scene, facts.gap_violations, 0, "numbers without a hole");
+	CHECK_EQ(scene, facts.version_mismatch_pairs, 0, "pairs whose version is not their number of events");
+	CHECK_EQ(scene, facts.delta_sum_mismatch_items, 0, "items whose deltas do not sum to their facts");
+	CHECK(scene, like_read_side_holds(&counts), "identity, bound and watermark hold before draining");
+	match_outbox(scene, lab, requests);
+	return found;
+}
+
+
+/* With nothing in between: what committed is there already, what did not happens now; one event either way. */
+static void
+send_unknowns_again(Scene *scene, Session *lab, Requests *requests)
+{
+	int64_t sent = 0, as_expected = 0, once = 0;
+
+	for (size_t i = requests->settled; i < requests->count; i++)
+	{
+		const HistoryOp *op = &requests->ops[i];
+		bool missing = requests->resolved[i] == RESOLVED_NOT_COMMITTED && op->changed;
+		LikeResult result;
+
+		if (op->outcome != OP_UNKNOWN)
+		{
+			continue;
+		}
+		require(scene, recorded_set(scene_history(scene), CLIENTS, lab, op->key[0], op->key[1], op->want, &result));
+		sent++;
+		as_expected += result.outcome == (missing ? LIKE_CHANGED : LIKE_NOOP) && result.liked == op->want &&
+					   result.version == op->version;
+		once += number_of(scene, lab,
+						  "SELECT count(*) FROM like_outbox WHERE user_id = $1 AND item_id = $2 AND version = $3",
+						  ARGS(arg_int(op->key[0]), arg_int(op->key[1]), arg_int(op->version))) == (op->version > 0);
+	}
+	requests->settled = requests->count;
+	note(scene, "unknown requests sent again=%lld", (long long) sent);
+	CHECK_EQ(scene, as_expected, sent, "sent again: NOOP where it had committed, CHANGED where not");
+	CHECK_EQ(scene, once, sent, "sent again: one event of that version");
+}
+
+
+/* --- the two that are made certain --- */
+
+/*
+ * Toggles until an answer does not come. One hang is enough: the server learns of its standby a moment after it was
+ * told, and the requests before that are answered.
+ */
+static bool
+send_until_lost(int worker, void *context)
+{
+	Victim *victim = context;
+	bool want = false;
+
+	(void) worker;
+	for (int i = 0; i < TOGGLES_MAX; i++)
+	{
+		want = !want;
+		if (!recorded_set(victim->history, CLIENTS, victim->session, victim->user, VICTIM_ITEM, want, &victim->result))
+		{
+			return false;
+		}
+		if (victim->result.outcome != LIKE_CHANGED)
+		{
+			return true;
+		}
+	}
+	report_error("%d requests were answered, none hung", TOGGLES_MAX);
+	return false;
+}
+
+
+/* Crash the server while this user's COMMIT is seen waiting. */
+static void
+crash_in_commit(Scene *scene, Session *lab, int64_t user, const char *wait_event, const char *what)
+{
+	static Victim victims[2]; /* outlive a case that ends early while they hang */
+	Victim *victim = &victims[user == UNDURABLE_USER];
+	Fault *fault = scene_fault(scene, "pg_ctl restart -m immediate %s", what);
+	ActorGroup *group;
+
+	*victim = (Victim){.history = scene_history(scene), .session = like_client(scene, "victim"), .user = user};
+	group = actor_start("victim", 1, send_until_lost, victim);
+	require(scene, group != NULL);
+	actor_open_gate(group);
+	scene_await_int(scene, lab, 1, "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event = $2",
+					ARGS(arg_int(session_backend_pid(victim->session)), arg_text(wait_event)));
+	note(scene, "its COMMIT is seen waiting: wait_event=%s", wait_event);
+	restart_at_once(scene, fault);
+	require(scene, actor_join(group, scene_deadline(scene, WAIT_MS)));
+	CHECK(scene, victim->result.outcome == LIKE_UNKNOWN, "the request is unknown to its client");
+	CHECK(scene, victim->result.changed && victim->result.xid != 0,
+		  "its row and xid had arrived before the COMMIT ended");
+	check_text(scene, session_error(victim->session)->sqlstate, LOST_SQLSTATE, "its error is the lost connection");
+	scene_close_session(scene, victim->session);
+	scene_close_session(scene, lab);
+}
+
+
+static void
+finish(Scene *scene, Session *lab)
+{
+	recover(scene, lab, false);
+	check_drained(scene, lab, "after recovery");
+}
+
+
+static Session *
+crash_durable(Scene *scene, Session *lab, Requests *requests)
+{
+	uint64_t horizon;
+	Unknowns found;
+
+	step(scene, "a COMMIT that is durable and never answered: it waits for a standby that does not exist");
+	require(scene, session_execute(lab, "ALTER SYSTEM SET synchronous_standby_names = 'ghost'"));
+	require(scene, session_execute(lab, "SELECT pg_reload_conf()"));
+	crash_in_commit(scene, lab, DURABLE_USER, "SyncRep", "while a durable COMMIT waits for its standby");
+	lab = reconnect(scene, &horizon);
+	found = look_after_crash(scene, lab, horizon, requests);
+	CHECK_EQ(scene, found.unknown, 1, "one unknown request");
+	CHECK_EQ(scene, found.committed_changed, 1, "it had committed");
+	require(scene, session_execute(lab, "ALTER SYSTEM RESET synchronous_standby_names"));
+	require(scene, session_execute(lab, "SELECT pg_reload_conf()"));
+	send_unknowns_again(scene, lab, requests);
+	finish(scene, lab);
+	return lab;
+}
+
+
+static Session *
+crash_not_durable(Scene *scene, Session *lab, Requests *requests)
+{
+	uint64_t horizon;
+	Unknowns found;
+	int64_t last;
+
+	step(scene, "a COMMIT that is not durable yet: it waits in a deferred trigger for a lock");
+	last = last_number(scene, lab);
+	require(scene, session_execute_file(lab, scene_sql(scene, "lab/wait_in_commit.sql")));
+	require(scene, session_execute(lab, "SELECT pg_advisory_lock(32)"));
+	crash_in_commit(scene, lab, UNDURABLE_USER, "advisory", "while a COMMIT waits before its record is written");
+	lab = reconnect(scene, &horizon);
+	found = look_after_crash(scene, lab, horizon, requests);
+	CHECK_EQ(scene, found.unknown, 1, "one unknown request");
+	CHECK_EQ(scene, found.not_committed, 1, "it had not committed");
+	CHECK_EQ(scene, last_number(scene, lab), last, "the number it had taken was given back");
+	send_unknowns_again(scene, lab, requests);
+	CHECK_EQ(scene, last_number(scene, lab), last + 1, "and is taken by its repeat");
+	finish(scene, lab);
+	return lab;
+}
+
+
+static void
+run(Scene *scene)
+{
+	Session *lab = like_lab(scene, ITEMS);
+	Requests requests = {0};
+	uint64_t horizon;
+
+	step(scene, "%d writers and a consumer run until the server is stopped at once", WRITERS);
+	storm_until_crash(scene);
+	scene_close_session(scene, lab);
+	lab = reconnect(scene, &horizon);
+	look_after_crash(scene, lab, horizon, &requests);
+	send_unknowns_again(scene, lab, &requests);
+	finish(scene, lab);
+
+	lab = crash_durable(scene, lab, &requests);
+	lab = crash_not_durable(scene, lab, &requests);
+
+	step(scene, "all requests of the three crashes in one order");
+	check_audits_clean(scene, lab, "in the end");
+	judge_history(scene, "requests before, at and after three crashes");
+	free(requests.ops);
+	free(requests.resolved);
+}
+
+
+const Scenario scenario_32_l = {
+	.suite = "32",
+	.id = "32-L",
+	.title = "the server is stopped at once under 6 writers and a consumer",
+	.claim =
+		"acked changes survive, fact and event together; unknown ones are decided by their xid; sent again, they take effect once",
+	.kind = "real threads, immediate stop",
+	.guarantee = "acked is durable; facts and events agree; unknown is resolved and safe to repeat",
+	.observed = "states of the clients, audits before draining, outbox rows matched one by one",
+	.needs = NEEDS_CLUSTER,
+	.server_setting = "autovacuum = off",
+	.deadline_ms = 60000,
+	.run = run,
+};

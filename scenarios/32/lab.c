@@ -1,0 +1,438 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab.h"
+
+/* Enough for a request that waits for a lock which the case is about to release. */
+#define ANSWER_MS 10000
+/* Enough for a few hundred requests of each of a handful of workers on a loaded machine. */
+#define WORKERS_MS 30000
+#define DRAIN_BATCH 1000
+
+#define UNKNOWN_ITEM_SQLSTATE "23503"
+
+
+void
+item_label(int64_t item, char label[LABEL_SIZE])
+{
+	(void) snprintf(label, LABEL_SIZE, "item-lab-%02d", (int) item);
+}
+
+
+Session *
+like_client(Scene *scene, const char *name)
+{
+	Session *session = scene_session(scene, name);
+
+	require(scene, like_prepare(session));
+	return session;
+}
+
+
+Session *
+like_lab(Scene *scene, int items)
+{
+	Session *session = scene_session(scene, "lab");
+	char label[LABEL_SIZE];
+
+	require(scene, like_create(session, scene_sql(scene, "like")));
+	for (int item = 1; item <= items; item++)
+	{
+		item_label(item, label);
+		require(scene, like_add_item(session, item, label));
+	}
+	require(scene, like_prepare(session));
+	return session;
+}
+
+
+int64_t
+number_of(Scene *scene, Session *session, const char *sql, const SqlArg *args, int count)
+{
+	int64_t value = 0;
+
+	require(scene, session_query_int(session, &value, sql, args, count));
+	return value;
+}
+
+
+void
+check_query(Scene *scene, Session *session, const char *sql, const SqlArg *args, int count, const char *expected,
+			const char *format, ...)
+{
+	SqlResult *result = NULL;
+	Text what = {0};
+	va_list va;
+
+	require(scene, session_query(session, &result, sql, args, count));
+	if (sql_rows(result) != 1 || sql_columns(result) != 1)
+	{
+		scene_broken(scene, "%d rows and %d columns instead of one value: %s", sql_rows(result), sql_columns(result),
+					 sql);
+	}
+	va_start(va, format);
+	text_append_va(&what, format, va);
+	va_end(va);
+	check_text(scene, sql_text(result, 0, 0), expected, "%s", text_get(&what));
+	text_free(&what);
+	sql_free(result);
+}
+
+
+int64_t
+facts_of(Scene *scene, Session *session, int64_t item)
+{
+	return number_of(scene, session, "SELECT count(*) FROM like_fact WHERE item_id = $1 AND liked",
+					 ARGS(arg_int(item)));
+}
+
+
+int64_t
+last_number(Scene *scene, Session *session)
+{
+	return number_of(scene, session, "SELECT last FROM like_seq", NO_ARGS);
+}
+
+
+void
+run_workers(Scene *scene, const char *name, int workers, ActorBody body, void *context)
+{
+	ActorGroup *group = actor_start(name, workers, body, context);
+
+	require(scene, group != NULL);
+	actor_open_gate(group);
+	require(scene, actor_join(group, scene_deadline(scene, WORKERS_MS)));
+}
+
+
+/* --- requests --- */
+
+LikeResult
+set_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want)
+{
+	LikeResult result = {0};
+
+	require(scene, like_set(session, user, item, want, &result));
+	return result;
+}
+
+
+LikeResult
+set_like_within(Scene *scene, Session *session, int64_t user, int64_t item, bool want)
+{
+	LikeResult result = {0};
+
+	require(scene, like_set_within(session, user, item, want, &result));
+	return result;
+}
+
+
+void
+send_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want)
+{
+	require(scene, session_send(session, "SELECT changed, liked, version, seq FROM like_set($1, $2, $3)",
+								ARGS(arg_int(user), arg_int(item), arg_bool(want))));
+}
+
+
+LikeResult
+await_like(Scene *scene, Session *session)
+{
+	LikeResult answer = {0};
+	SqlResult *result = NULL;
+	SqlStatus status = session_await(session, &result, scene_deadline(scene, ANSWER_MS));
+
+	if (status == SQL_ERROR)
+	{
+		answer.outcome = LIKE_REJECTED;
+		memcpy(answer.sqlstate, session_error(session)->sqlstate, sizeof(answer.sqlstate));
+		return answer;
+	}
+	if (status != SQL_OK)
+	{
+		scene_broken(scene, "a request that had been waiting ended as %s", sql_status_name(status));
+	}
+	answer.outcome = sql_bool(result, 0, 0) ? LIKE_CHANGED : LIKE_NOOP;
+	answer.liked = sql_bool(result, 0, 1);
+	answer.version = sql_int(result, 0, 2);
+	answer.seq = sql_int(result, 0, 3);
+	sql_free(result);
+	return answer;
+}
+
+
+void
+check_answer(Scene *scene, const LikeResult *result, const char *expected, const char *format, ...)
+{
+	Text actual = {0}, what = {0};
+	va_list args;
+
+	va_start(args, format);
+	text_append_va(&what, format, args);
+	va_end(args);
+	like_describe(result, &actual);
+	check_text(scene, text_get(&actual), expected, "%s", text_get(&what));
+	text_free(&actual);
+	text_free(&what);
+}
+
+
+static OpOutcome
+op_outcome(LikeOutcome outcome)
+{
+	switch (outcome)
+	{
+		case LIKE_CHANGED:
+		case LIKE_NOOP:
+			return OP_OK;
+		case LIKE_REJECTED:
+			return OP_FAILED;
+		case LIKE_UNKNOWN:
+			return OP_UNKNOWN;
+		case LIKE_UNSET:
+			break;
+	}
+	return OP_OPEN;
+}
+
+
+bool
+recorded_set(History *history, int worker, Session *session, int64_t user, int64_t item, bool want, LikeResult *result)
+{
+	HistoryOp op = {.worker = worker, .key = {user, item}, .want = want};
+
+	if (!history_begin(history, &op))
+	{
+		return false;
+	}
+	/* A request that the lab could not send stays open on record, which the judge takes for unknown. */
+	if (!like_set(session, user, item, want, result))
+	{
+		return false;
+	}
+	op.outcome = op_outcome(result->outcome);
+	op.changed = result->outcome == LIKE_CHANGED || (result->outcome == LIKE_UNKNOWN && result->changed);
+	op.state = result->liked;
+	op.version = result->version;
+	op.number = result->seq;
+	op.xid = result->xid;
+	memcpy(op.sqlstate, result->sqlstate, sizeof(op.sqlstate));
+	return history_end(history, &op);
+}
+
+
+/* --- the tally --- */
+
+void
+tally_add(LikeTally *tally, const LikeResult *result)
+{
+	tally->requests++;
+	tally->changed += result->outcome == LIKE_CHANGED;
+	tally->noop += result->outcome == LIKE_NOOP;
+	tally->rejected += result->outcome == LIKE_REJECTED;
+	tally->unknown += result->outcome == LIKE_UNKNOWN;
+	if (result->sqlstate[0] != '\0' && strcmp(result->sqlstate, UNKNOWN_ITEM_SQLSTATE) != 0)
+	{
+		tally->unexpected++;
+		if (tally->first_unexpected[0] == '\0')
+		{
+			memcpy(tally->first_unexpected, result->sqlstate, sizeof(tally->first_unexpected));
+		}
+	}
+}
+
+
+void
+tally_merge(LikeTally *sum, const LikeTally *part)
+{
+	sum->requests += part->requests;
+	sum->changed += part->changed;
+	sum->noop += part->noop;
+	sum->rejected += part->rejected;
+	sum->unknown += part->unknown;
+	sum->unexpected += part->unexpected;
+	if (sum->first_unexpected[0] == '\0')
+	{
+		memcpy(sum->first_unexpected, part->first_unexpected, sizeof(sum->first_unexpected));
+	}
+}
+
+
+void
+check_tally(Scene *scene, const LikeTally *tally, int64_t requests)
+{
+	const char *first = tally->first_unexpected;
+
+	CHECK_EQ(scene, tally->changed + tally->noop + tally->rejected, requests,
+			 "every request was answered: CHANGED=%lld + NOOP=%lld + REJECTED=%lld", (long long) tally->changed,
+			 (long long) tally->noop, (long long) tally->rejected);
+	CHECK_EQ(scene, tally->unexpected, 0, "unexpected SQLSTATEs%s%s", first[0] == '\0' ? "" : ", the first is ", first);
+}
+
+
+void
+judge_history(Scene *scene, const char *what)
+{
+	HistoryOp *ops = NULL;
+	size_t count = 0;
+	Judgement judgement;
+
+	require(scene, history_read(scene_history_path(scene), &ops, &count));
+	judgement = oracle_judge_registers(ops, count);
+	free(ops);
+	check_judgement(scene, &judgement, what);
+}
+
+
+/* --- deliveries --- */
+
+/* A consumer that the server refused is a verdict about the system; one that lost its server is the lab's trouble. */
+static void
+consumer_failed(Scene *scene, const Session *session)
+{
+	char reason[256];
+
+	require(scene, !session_is_lost(session));
+	notice_last_error(reason, sizeof(reason));
+	check_text(scene, reason, "", "what keeps the consumer from taking a batch");
+}
+
+
+LikeTotals
+deliver(Scene *scene, Session *session, const int64_t *seqs, size_t count)
+{
+	LikeTotals totals = {0};
+
+	if (!like_deliver(session, seqs, count, 1, &totals))
+	{
+		consumer_failed(scene, session);
+	}
+	return totals;
+}
+
+
+LikeTotals
+drain(Scene *scene, Session *session)
+{
+	LikeTotals totals = {0};
+
+	if (!like_drain(session, DRAIN_BATCH, &totals))
+	{
+		consumer_failed(scene, session);
+	}
+	return totals;
+}
+
+
+void
+clear_derived(Scene *scene, Session *session)
+{
+	require(scene, session_execute(session, "DELETE FROM processed_event; UPDATE like_count SET n = 0, base_seq = 0; "
+											"UPDATE counter_watermark SET applied_upto = 0"));
+}
+
+
+void
+check_totals(Scene *scene, const LikeTotals *totals, const char *expected, const char *format, ...)
+{
+	Text actual = {0}, what = {0};
+	va_list args;
+
+	va_start(args, format);
+	text_append_va(&what, format, args);
+	va_end(args);
+	like_totals_describe(totals, &actual);
+	check_text(scene, text_get(&actual), expected, "%s", text_get(&what));
+	text_free(&actual);
+	text_free(&what);
+}
+
+
+/* --- reading --- */
+
+LikeCount
+read_count(Scene *scene, Session *session, int64_t item, int64_t allowed_lag)
+{
+	LikeCount count = {0};
+	bool found = false;
+
+	require(scene, like_read_count(session, item, allowed_lag, &found, &count));
+	if (!found)
+	{
+		scene_broken(scene, "item %lld has no count row to read", (long long) item);
+	}
+	return count;
+}
+
+
+LikeCount
+check_count(Scene *scene, Session *session, int64_t item, int64_t allowed_lag, const char *expected, const char *format,
+			...)
+{
+	LikeCount count = read_count(scene, session, item, allowed_lag);
+	Text actual = {0}, what = {0};
+	va_list args;
+
+	va_start(args, format);
+	text_append_va(&what, format, args);
+	va_end(args);
+	text_append(&actual, "n=%lld lag=%lld pending=%lld stale=%s", (long long) count.n, (long long) count.lag,
+				(long long) count.pending, count.stale ? "true" : "false");
+	check_text(scene, text_get(&actual), expected, "%s", text_get(&what));
+	text_free(&actual);
+	text_free(&what);
+	return count;
+}
+
+
+/* --- audits --- */
+
+LikeWriteAudit
+audit_write_side(Scene *scene, Session *session)
+{
+	LikeWriteAudit result = {0};
+	Text fields = {0};
+
+	require(scene, like_audit_write_side(session, &result));
+	like_write_audit_describe(&result, &fields);
+	audit(scene, "write-side", text_get(&fields));
+	text_free(&fields);
+	return result;
+}
+
+
+LikeReadAudit
+audit_read_side(Scene *scene, Session *session)
+{
+	LikeReadAudit result = {0};
+	Text fields = {0};
+
+	require(scene, like_audit_read_side(session, &result));
+	like_read_audit_describe(&result, &fields);
+	audit(scene, "read-side", text_get(&fields));
+	text_free(&fields);
+	return result;
+}
+
+
+void
+check_audits_clean(Scene *scene, Session *session, const char *when)
+{
+	LikeWriteAudit write_side = audit_write_side(scene, session);
+	LikeReadAudit read_side = audit_read_side(scene, session);
+
+	CHECK(scene, like_write_side_clean(&write_side), "%s: facts and events agree, numbers have no gap", when);
+	CHECK(scene, like_read_side_holds(&read_side), "%s: counts plus what is pending equal the facts", when);
+}
+
+
+void
+check_drained(Scene *scene, Session *session, const char *when)
+{
+	LikeReadAudit read_side = audit_read_side(scene, session);
+
+	CHECK(scene, like_read_side_holds(&read_side), "%s: identity, bound and watermark hold", when);
+	CHECK_EQ(scene, read_side.lag, 0, "%s: lag", when);
+	CHECK_EQ(scene, read_side.count_mismatch_items, 0, "%s: items whose count differs from their facts", when);
+}

@@ -1,0 +1,116 @@
+/*
+ * What the cases of suite 32 share: a database with the like system in it, requests and deliveries that end the case
+ * when the lab fails, the tally that no outcome escapes, and the audits as printed lines and as checks.
+ *
+ * Functions that take a Scene belong to the case's own thread; workers use recorded_set() and the tally.
+ */
+#ifndef COUNTERPROOF_LAB_H
+#define COUNTERPROOF_LAB_H
+
+#include "like.h"
+#include "scenario.h"
+
+
+/* --- the database and its clients --- */
+
+/* Create the like system with items 1..items, labelled item-lab-01 and on. Answers the lab's own prepared session. */
+extern Session *like_lab(Scene *scene, int items);
+
+/* Another client: a session with its statements prepared. Opened here, it may then be given to a worker. */
+extern Session *like_client(Scene *scene, const char *name);
+
+#define LABEL_SIZE 32
+extern void item_label(int64_t item, char label[LABEL_SIZE]); /* item-lab-01 */
+
+/* The single number that a query answers. */
+extern int64_t number_of(Scene *scene, Session *session, const char *sql, const SqlArg *args, int count);
+
+/* One check of the single value that a query answers, as text; "" for NULL. */
+extern void check_query(Scene *scene, Session *session, const char *sql, const SqlArg *args, int count,
+						const char *expected, const char *format, ...) PRINTF_LIKE(7, 8);
+
+extern int64_t facts_of(Scene *scene, Session *session, int64_t item); /* rows of this item with liked = true */
+extern int64_t last_number(Scene *scene, Session *session);            /* like_seq.last: the number of events */
+
+/* Start workers, let them go at once, and wait for all. What they share must outlive a case that ends early. */
+extern void run_workers(Scene *scene, const char *name, int workers, ActorBody body, void *context);
+
+
+/* --- requests --- */
+
+extern LikeResult set_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want);
+
+/* In the transaction block that the session has open. */
+extern LikeResult set_like_within(Scene *scene, Session *session, int64_t user, int64_t item, bool want);
+
+/* Send a request that is expected to wait, as a transaction of its own; its answer once it need not wait any longer. */
+extern void send_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want);
+extern LikeResult await_like(Scene *scene, Session *session);
+
+/* One check of the whole answer: "CHANGED(liked, v1, seq=1)", as like_describe() tells it. */
+extern void check_answer(Scene *scene, const LikeResult *result, const char *expected, const char *format, ...)
+	PRINTF_LIKE(4, 5);
+
+/* For workers: a request with its invocation and its end on record. false: reported. */
+extern bool recorded_set(History *history, int worker, Session *session, int64_t user, int64_t item, bool want,
+						 LikeResult *result) MUST_CHECK;
+
+
+/* --- what became of the requests: one tally a worker, merged after the join --- */
+
+typedef struct
+{
+	int64_t requests, changed, noop, rejected, unknown;
+	int64_t unexpected;       /* rejected or unknown with a SQLSTATE other than 23503 */
+	char first_unexpected[6]; /* "" when there is none */
+} LikeTally;
+
+extern void tally_add(LikeTally *tally, const LikeResult *result);
+extern void tally_merge(LikeTally *sum, const LikeTally *part);
+
+/* Two checks: CHANGED + NOOP + REJECTED = the requests that were to be sent, and no unexpected SQLSTATE. */
+extern void check_tally(Scene *scene, const LikeTally *tally, int64_t requests);
+
+/* The independent judge over this case's history: one check. */
+extern void judge_history(Scene *scene, const char *what);
+
+
+/* --- deliveries --- */
+
+#define SEQS(...) (const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
+
+/* Deliver these event numbers as one batch. A batch that the server refuses is a failed check, and its totals are 0. */
+extern LikeTotals deliver(Scene *scene, Session *session, const int64_t *seqs, size_t count);
+
+/* Deliver all that is left, from the watermark on. Totals are of this call alone. */
+extern LikeTotals drain(Scene *scene, Session *session);
+
+/* Forget every delivery: nothing processed, counts and baselines 0, watermark 0. The events stay. */
+extern void clear_derived(Scene *scene, Session *session);
+
+/* One check of all four: "applied=4 covered=0 dup=0 watermark=4". */
+extern void check_totals(Scene *scene, const LikeTotals *totals, const char *expected, const char *format, ...)
+	PRINTF_LIKE(4, 5);
+
+
+/* --- reading --- */
+
+extern LikeCount read_count(Scene *scene, Session *session, int64_t item, int64_t allowed_lag);
+
+/* One check of all four: "n=14 lag=10 pending=6 stale=false". Answers what was read. */
+extern LikeCount check_count(Scene *scene, Session *session, int64_t item, int64_t allowed_lag, const char *expected,
+							 const char *format, ...) PRINTF_LIKE(6, 7);
+
+
+/* --- audits: each prints its line --- */
+
+extern LikeWriteAudit audit_write_side(Scene *scene, Session *session);
+extern LikeReadAudit audit_read_side(Scene *scene, Session *session);
+
+/* Two checks: the write side is clean, and the read side's identity, bound, watermark and lag hold. */
+extern void check_audits_clean(Scene *scene, Session *session, const char *when);
+
+/* Three checks: the read side holds, lag is 0, and every count equals its facts. */
+extern void check_drained(Scene *scene, Session *session, const char *when);
+
+#endif

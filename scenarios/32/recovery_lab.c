@@ -1,0 +1,152 @@
+#include "recovery_lab.h"
+
+#define RECOVERY_BATCH 100
+
+
+bool
+deliver_in_batches(Session *session, const int64_t *seqs, size_t count, size_t size, LikeTotals *totals)
+{
+	int batch = 0;
+
+	for (size_t from = 0; from < count; from += size)
+	{
+		LikeTotals part = {0};
+		size_t length = count - from < size ? count - from : size;
+
+		if (!like_deliver(session, seqs + from, length, ++batch, &part))
+		{
+			return false;
+		}
+		like_totals_add(totals, &part);
+	}
+	return true;
+}
+
+
+void
+load_variant(Scene *scene, Session *session, const char *path)
+{
+	require(scene, session_execute_file(session, scene_sql(scene, path)));
+}
+
+
+void
+clear_all(Scene *scene, Session *session)
+{
+	clear_derived(scene, session);
+	require(scene, session_execute(session, "DELETE FROM like_outbox; DELETE FROM like_fact; "
+											"UPDATE like_seq SET last = 0"));
+}
+
+
+int64_t
+count_of(Scene *scene, Session *session, int64_t item)
+{
+	return number_of(scene, session, "SELECT n FROM like_count WHERE item_id = $1", ARGS(arg_int(item)));
+}
+
+
+void
+like_in_order(Scene *scene, Session *session, int64_t item, int64_t first, int64_t last)
+{
+	for (int64_t user = first; user <= last; user++)
+	{
+		LikeResult result = set_like(scene, session, user, item, true);
+
+		if (result.outcome != LIKE_CHANGED)
+		{
+			scene_broken(scene, "the like of user %lld did not change anything", (long long) user);
+		}
+	}
+}
+
+
+/* The snapshot holds all rows of item, in order. */
+static const LikeBaseline *
+baseline_of(Scene *scene, const LikeSnapshot *snapshot, int64_t item)
+{
+	for (size_t i = 0; i < snapshot->count; i++)
+	{
+		if (snapshot->items[i].item == item)
+		{
+			return &snapshot->items[i];
+		}
+	}
+	scene_broken(scene, "item %lld is not in the snapshot", (long long) item);
+}
+
+
+LikeInstall
+install_baseline(Scene *scene, Session *session, const LikeSnapshot *snapshot, int64_t item, Isolation isolation)
+{
+	const LikeBaseline *baseline = baseline_of(scene, snapshot, item);
+	LikeInstall install = {0};
+
+	require(scene, like_install(session, snapshot->seq, baseline, isolation, &install));
+	if (install.outcome == INSTALL_SKIPPED)
+	{
+		note(scene, "%s: skipped: newer baseline (snapshot S=%lld, base_seq=%lld, n=%lld)", baseline->label,
+			 (long long) snapshot->seq, (long long) install.base_seq, (long long) install.new_n);
+	}
+	else
+	{
+		note(scene, "%s: installed(n %lld->%lld, base_seq=%lld, applied_after_base=%lld)", baseline->label,
+			 (long long) install.old_n, (long long) install.new_n, (long long) install.base_seq,
+			 (long long) install.applied_after_base);
+	}
+	return install;
+}
+
+
+LikeSnapshot
+take_snapshot(Scene *scene, Session *session, int64_t item)
+{
+	LikeSnapshot snapshot = {0};
+	const LikeBaseline *baseline;
+
+	require(scene, like_snapshot(session, &snapshot));
+	baseline = baseline_of(scene, &snapshot, item);
+	note(scene, "rebuild snapshot: S=%lld, %s C(S)=%lld", (long long) snapshot.seq, baseline->label,
+		 (long long) baseline->facts);
+	return snapshot;
+}
+
+
+void
+check_state(Scene *scene, Session *session, int64_t item, int64_t n, const char *read_side, const char *when)
+{
+	LikeWriteAudit facts = audit_write_side(scene, session);
+	LikeReadAudit counts = audit_read_side(scene, session);
+	Text actual = {0};
+
+	text_append(&actual,
+				"watermark=%lld lag=%lld unprocessed=%lld exact_violations=%lld bound_violations=%lld "
+				"watermark_violations=%lld",
+				(long long) counts.watermark, (long long) counts.lag, (long long) counts.unprocessed,
+				(long long) counts.exact_violations, (long long) counts.bound_violations,
+				(long long) counts.watermark_violations);
+	CHECK_EQ(scene, count_of(scene, session, item), n, "%s: n", when);
+	check_text(scene, text_get(&actual), read_side, "%s: read side", when);
+	CHECK(scene, like_write_side_clean(&facts), "%s: write side clean", when);
+	text_free(&actual);
+}
+
+
+static void
+tell_recovery(void *context, const char *line)
+{
+	note(context, "%s", line);
+}
+
+
+LikeRecovery
+recover(Scene *scene, Session *session, bool rebuild_expected)
+{
+	LikeRecovery recovery = {0};
+
+	require(scene, like_recover(session, RECOVERY_BATCH, tell_recovery, scene, &recovery));
+	CHECK(scene, recovery.outcome == RECOVERY_DONE, "recovery ended with lag 0 and every count right");
+	CHECK_EQ(scene, recovery.rebuilt, rebuild_expected, "recovery %s",
+			 rebuild_expected ? "found the read side damaged and rebuilt it" : "found nothing to rebuild");
+	return recovery;
+}

@@ -1,0 +1,37 @@
+/*
+ * Every numbered case, each on exactly one line, in the order in which they run. A number is never used again.
+ */
+#ifndef COUNTERPROOF_REGISTRY_H
+#define COUNTERPROOF_REGISTRY_H
+
+#include "base.h"
+#include "scenario.h"
+
+/* clang-format off */
+#define SCENARIO_LIST(SCENARIO) \
+	SCENARIO(32_a) \
+	SCENARIO(32_b) \
+	SCENARIO(32_c) \
+	SCENARIO(32_d) \
+	SCENARIO(32_e) \
+	SCENARIO(32_f) \
+	SCENARIO(32_g) \
+	SCENARIO(32_h) \
+	SCENARIO(32_i) \
+	SCENARIO(32_j) \
+	SCENARIO(32_k) \
+	SCENARIO(32_l)
+/* clang-format on */
+
+/* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */
+extern const Scenario *const registry_scenarios[];
+
+/*
+ * Those of `all` that a word names by suite or id, or all with the word `all`: in the order of `all`, none twice.
+ * false: a word names nothing; reported with the nearest name, which may be one of `others`, ended by NULL: what else
+ * could have been meant (EXIT_CODE_NO_MATCH). The caller frees *selected.
+ */
+extern bool registry_select(const Scenario *const *all, const char *const *words, int word_count,
+							const char *const *others, const Scenario ***selected, int *selected_count) MUST_CHECK;
+
+#endif

@@ -1,0 +1,102 @@
+-- The consumer: deliver a list of event numbers as one batch, in any order, with any repetition.
+--
+-- Guarantee: each event takes effect exactly once, whoever delivers it and how often. Its registration and its effect
+-- are one transaction: APPLIED, added to the count, or COVERED, because the installed baseline contains it. The rest
+-- of the list is dup; applied + covered + dup is the length of the list, or the batch fails and names an event that
+-- could not be counted. The watermark is the end of the contiguous run of processed numbers.
+--
+-- Lock order: watermark row, then count rows in item order. Read Committed.
+--
+-- Why separate statements: base_seq and processed_event are read after the locks are held, in later statements, whose
+-- snapshots contain what the previous holder committed. Read in the statement that waits for the lock they would be
+-- as old as its beginning, and an event inside a baseline just installed would be added again. What is registered is
+-- only what was not known by then; the key of processed_event is the last guard and fails the batch whole.
+--
+-- Why runs: the list as a multirange has each number once, so a number the list repeats meets its event once, and
+-- numbers that follow each other are one index range instead of a probe each. A few old events cost a few probes.
+--
+-- Why the settings: the plan has to be right on tables that nobody has analysed and for the whole life of a session,
+-- in which they grow from nothing. Nested index scans are right whatever history holds; a hash or merge join would
+-- read history to deliver a few events, and an estimate for an unknown number of runs would pay for compiling it.
+
+CREATE OR REPLACE FUNCTION like_consume(p_seqs bigint[],
+	OUT applied bigint, OUT covered bigint, OUT dup bigint, OUT watermark bigint)
+LANGUAGE plpgsql VOLATILE STRICT
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
+AS $$
+DECLARE
+	STRIDE CONSTANT bigint := 100;
+	v_listed int8multirange;
+	v_known int8multirange;
+	v_fresh int8multirange;
+	v_seq bigint;
+	v_item bigint;
+	v_before bigint;
+	v_step bigint;
+BEGIN
+	IF array_position(p_seqs, NULL) IS NOT NULL THEN
+		RAISE EXCEPTION 'the list of events contains a null' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	SELECT coalesce(range_agg(int8range(l.seq, l.seq, '[]')), '{}') INTO v_listed FROM unnest(p_seqs) l (seq);
+
+	SELECT w.applied_upto INTO STRICT v_before FROM counter_watermark w WHERE w.id = 1 FOR UPDATE;
+
+	PERFORM c.item_id FROM like_count c
+		WHERE c.item_id = ANY (ARRAY(
+			SELECT DISTINCT o.item_id
+				FROM unnest(v_listed) run JOIN like_outbox o ON o.seq >= lower(run) AND o.seq < upper(run)))
+		ORDER BY c.item_id FOR UPDATE;
+
+	SELECT coalesce(range_agg(int8range(p.seq, p.seq, '[]')), '{}') INTO v_known
+		FROM unnest(v_listed) run JOIN processed_event p ON p.seq >= lower(run) AND p.seq < upper(run);
+	v_fresh := v_listed - v_known;
+
+	WITH event AS MATERIALIZED (
+		SELECT o.seq, o.item_id, o.delta, o.seq <= c.base_seq AS in_baseline
+			FROM unnest(v_fresh) run JOIN like_outbox o ON o.seq >= lower(run) AND o.seq < upper(run)
+			JOIN like_count c ON c.item_id = o.item_id
+	), registered AS (
+		INSERT INTO processed_event (seq, how)
+			SELECT e.seq, CASE WHEN e.in_baseline THEN 'COVERED' ELSE 'APPLIED' END FROM event e
+	), counted AS (
+		UPDATE like_count c SET n = c.n + d.delta
+			FROM (SELECT e.item_id, sum(e.delta) AS delta FROM event e WHERE NOT e.in_baseline GROUP BY e.item_id) d
+			WHERE c.item_id = d.item_id
+	)
+	SELECT count(*) FILTER (WHERE NOT e.in_baseline), count(*) FILTER (WHERE e.in_baseline)
+		INTO applied, covered FROM event e;
+	dup := cardinality(p_seqs) - applied - covered;
+
+	IF applied + covered < (SELECT sum(upper(run) - lower(run)) FROM unnest(v_fresh) run) THEN
+		SELECT l.seq, o.item_id INTO STRICT v_seq, v_item
+			FROM unnest(p_seqs) l (seq) LEFT JOIN like_outbox o ON o.seq = l.seq
+			WHERE l.seq <@ v_fresh AND NOT EXISTS (SELECT FROM like_count c WHERE c.item_id = o.item_id)
+			ORDER BY l.seq LIMIT 1;
+		IF v_item IS NULL THEN
+			RAISE EXCEPTION 'event % is not in the outbox', v_seq USING ERRCODE = 'no_data_found';
+		END IF;
+		RAISE EXCEPTION 'event %: item % has no count row', v_seq, v_item USING ERRCODE = 'no_data_found';
+	END IF;
+
+	-- All that was listed is processed now: the run that begins at or before the next number carries the watermark to
+	-- its end. From there it follows what was processed earlier: of the numbers above it, which are distinct, the k-th is
+	-- watermark + k exactly as long as none is missing.
+	SELECT coalesce(max(upper(run)) - 1, v_before) INTO watermark
+		FROM unnest(v_listed) run WHERE v_before + 1 <@ run;
+	LOOP
+		SELECT count(*) INTO v_step
+			FROM (SELECT p.seq, row_number() OVER (ORDER BY p.seq) AS k FROM processed_event p
+				WHERE p.seq > watermark AND p.seq <= watermark + STRIDE) above
+			WHERE above.seq = watermark + above.k;
+		watermark := watermark + v_step;
+		EXIT WHEN v_step < STRIDE;
+	END LOOP;
+	IF watermark > v_before THEN
+		UPDATE counter_watermark w SET applied_upto = watermark WHERE w.id = 1;
+	END IF;
+END
+$$;

@@ -1,0 +1,42 @@
+-- The write path: set the state of a pair.
+--
+-- Guarantee: one event per state change, in the transaction of the change, with a delta that follows from the old
+-- state read under the lock; a request that changes nothing writes no event and takes no number. Repeating a request
+-- is safe. An unknown item is refused by the foreign key (23503), for an unlike as for a like.
+--
+-- Lock order: fact row, then like_seq. Read Committed, one state change a transaction.
+--
+-- Why PL/pgSQL and VOLATILE: each statement takes a snapshot of its own. The placeholder makes a row to lock exist; of
+-- two first requests the second waits at its INSERT until the first has ended, and the SELECT after it sees what that
+-- one committed. One statement with CTEs would look for the row in a snapshot older than the wait and lose the request.
+
+CREATE OR REPLACE FUNCTION like_set(p_user bigint, p_item bigint, p_want boolean,
+	OUT changed boolean, OUT liked boolean, OUT version bigint, OUT seq bigint, OUT xid xid8)
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+	INSERT INTO like_fact (user_id, item_id, liked, version) VALUES (p_user, p_item, false, 0)
+		ON CONFLICT DO NOTHING;
+
+	SELECT f.liked, f.version INTO STRICT liked, version
+		FROM like_fact f WHERE f.user_id = p_user AND f.item_id = p_item FOR UPDATE;
+
+	changed := liked <> p_want;
+	seq := 0;
+	xid := pg_current_xact_id();
+	IF NOT changed THEN
+		RETURN;
+	END IF;
+
+	liked := p_want;
+	version := version + 1;
+	UPDATE like_fact f SET liked = p_want, version = like_set.version
+		WHERE f.user_id = p_user AND f.item_id = p_item;
+
+	-- From here to the end of the transaction every other state change waits.
+	UPDATE like_seq s SET last = s.last + 1 WHERE s.id = 1 RETURNING s.last INTO STRICT seq;
+
+	INSERT INTO like_outbox (seq, user_id, item_id, delta, version)
+		VALUES (like_set.seq, p_user, p_item, CASE WHEN p_want THEN 1 ELSE -1 END, like_set.version);
+END
+$$;

@@ -1,0 +1,207 @@
+/*
+ * The judge on trial: cases that must not pass, each for a reason of its own. tests/canaries/check_canaries.c holds the
+ * exact result and exit code that the runner must give each.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "canaries.h"
+#include "scenario.h"
+
+
+static void
+run_passes(Scene *scene)
+{
+	CHECK_EQ(scene, 1 + 1, 2, "one and one");
+}
+
+
+static void
+run_fails(Scene *scene)
+{
+	CHECK_EQ(scene, 1 + 1, 2, "one and one");
+	CHECK_EQ(scene, 1 + 1, 3, "one and one is three");
+}
+
+
+static void
+run_hangs(Scene *scene)
+{
+	CHECK_EQ(scene, 1, 1, "before it hangs");
+	step(scene, "waiting for what never comes");
+	for (;;)
+	{
+		pause();
+	}
+}
+
+
+static void
+run_crashes(Scene *scene)
+{
+	CHECK_EQ(scene, 1, 1, "before it crashes");
+	signal(SIGSEGV, SIG_DFL); /* a sanitizer would turn the signal into an exit code */
+	raise(SIGSEGV);
+}
+
+
+static void
+run_exits(Scene *scene)
+{
+	CHECK_EQ(scene, 1, 1, "before it exits");
+	_exit(EXIT_CODE_PASS);
+}
+
+
+static void
+run_checks_nothing(Scene *scene)
+{
+	note(scene, "no check here");
+}
+
+
+static void
+run_gives_up(Scene *scene)
+{
+	CHECK_EQ(scene, 1, 1, "before it gives up");
+	scene_broken(scene, "the lab could not do it");
+}
+
+
+static void
+run_fails_and_gives_up(Scene *scene)
+{
+	CHECK_EQ(scene, 0, 1, "a check that fails first");
+	scene_broken(scene, "the lab could not go on");
+}
+
+
+static void
+run_wait_expires(Scene *scene)
+{
+	Session *session = scene_session(scene, "lab");
+
+	scene_await_int(scene, session, 2, "SELECT 1", NO_ARGS);
+}
+
+
+static void
+run_never_fires(Scene *scene)
+{
+	(void) scene_fault(scene, "kill -9 nobody at nowhere");
+	CHECK_EQ(scene, 1, 1, "while the fault does not fire");
+}
+
+
+static void
+run_does_not_know(Scene *scene)
+{
+	CHECK_EQ(scene, 1, 1, "beside the question");
+	scene_unknown(scene, "nobody can tell");
+}
+
+
+static void
+leak_child(bool own_session)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+	{
+		if (own_session)
+		{
+			(void) setsid();
+		}
+		execl("/bin/sleep", "sleep", "300", (char *) NULL);
+		_exit(EXIT_CODE_BROKEN);
+	}
+}
+
+
+static void
+run_leaks_child(Scene *scene)
+{
+	leak_child(false);
+	CHECK_EQ(scene, 1, 1, "with a child left behind");
+}
+
+
+static void
+run_leaks_daemon(Scene *scene)
+{
+	leak_child(true);
+	CHECK_EQ(scene, 1, 1, "with a child in a session of its own left behind");
+}
+
+
+static void
+run_leaks_postmaster(Scene *scene)
+{
+	Cluster *cluster = cluster_create(canary_server_kit(), "leaked");
+
+	require(scene, cluster != NULL && cluster_start(cluster, deadline_in_ms(20000)));
+	note(scene, "leaked postmaster %d", (int) cluster_postmaster(cluster));
+	CHECK_EQ(scene, cluster_state(cluster), CLUSTER_RUNNING, "a server that nobody stops");
+}
+
+
+static void
+run_fails_in_teardown(Scene *scene)
+{
+	CHECK_EQ(scene, cluster_state(scene_cluster(scene)), CLUSTER_RUNNING, "its own server runs");
+	kill(cluster_postmaster(scene_cluster(scene)), SIGKILL);
+}
+
+
+static void
+run_kills_server(Scene *scene)
+{
+	Session *session = scene_session(scene, "lab");
+	int64_t pid = 0;
+
+	require(scene, session_query_int(session, &pid, "SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int",
+									 NO_ARGS));
+	CHECK(scene, pid > 1, "the run's postmaster is known");
+	kill((pid_t) pid, SIGKILL);
+}
+
+
+#define CANARY(name_, needs_, deadline_, run_)                                                                         \
+	{                                                                                                                  \
+		.suite = "canary", .id = "canary-" name_, .title = "must not pass", .claim = "a result, not a verdict",        \
+		.kind = "canary", .guarantee = "none", .observed = "exit code", .needs = (needs_), .deadline_ms = (deadline_), \
+		.run = (run_)                                                                                                  \
+	}
+
+static const Scenario canary_table[] = {
+	CANARY("passes", NEEDS_NOTHING, 5000, run_passes),
+	CANARY("fails", NEEDS_NOTHING, 5000, run_fails),
+	CANARY("hangs", NEEDS_NOTHING, 800, run_hangs),
+	CANARY("crashes", NEEDS_NOTHING, 5000, run_crashes),
+	CANARY("exits", NEEDS_NOTHING, 5000, run_exits),
+	CANARY("checks-nothing", NEEDS_NOTHING, 5000, run_checks_nothing),
+	CANARY("gives-up", NEEDS_NOTHING, 5000, run_gives_up),
+	CANARY("fails-and-gives-up", NEEDS_NOTHING, 5000, run_fails_and_gives_up),
+	CANARY("wait-expires", NEEDS_DATABASE, 3000, run_wait_expires),
+	CANARY("never-fires", NEEDS_NOTHING, 5000, run_never_fires),
+	CANARY("does-not-know", NEEDS_NOTHING, 5000, run_does_not_know),
+	CANARY("leaks-child", NEEDS_NOTHING, 5000, run_leaks_child),
+	CANARY("leaks-daemon", NEEDS_NOTHING, 5000, run_leaks_daemon),
+	CANARY("leaks-postmaster", NEEDS_NOTHING, 30000, run_leaks_postmaster),
+	CANARY("fails-in-teardown", NEEDS_CLUSTER, 30000, run_fails_in_teardown),
+	CANARY("kills-server", NEEDS_DATABASE, 30000, run_kills_server),
+};
+
+const Scenario *const *
+canary_scenarios(void)
+{
+	static const Scenario *list[LENGTH_OF(canary_table) + 1];
+
+	for (size_t i = 0; i < LENGTH_OF(canary_table); i++)
+	{
+		list[i] = &canary_table[i];
+	}
+	return list;
+}

@@ -1,0 +1,593 @@
+#include <check.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cluster.h"
+#include "session.h"
+
+#define PATIENCE_MS 60000
+
+/* One cache for all tests of a run, so that initdb runs once; each test is a process of its own. */
+static char cache[] = "/tmp/check_cluster-XXXXXX";
+static const char *bindir;
+
+static Deadline
+soon(void)
+{
+	return deadline_in_ms(PATIENCE_MS);
+}
+
+static void
+assert_last_error_has(const char *part)
+{
+	char last[1024];
+
+	notice_last_error(last, sizeof(last));
+	ck_assert_msg(strstr(last, part) != NULL, "\"%s\" is not in the last error: %s", part, last);
+}
+
+static void
+find_kit(ServerKit *kit)
+{
+	ck_assert(server_kit_find(kit, bindir, 16));
+}
+
+static Cluster *
+create_and_start(const ServerKit *kit)
+{
+	Cluster *cluster = cluster_create(kit, "test");
+
+	ck_assert_ptr_nonnull(cluster);
+	ck_assert(cluster_start(cluster, soon()));
+	return cluster;
+}
+
+static int
+count_entries(const char *folder, const char *prefix)
+{
+	DIR *directory = opendir(folder);
+	const struct dirent *entry;
+	int count = 0;
+
+	ck_assert_ptr_nonnull(directory);
+	while ((entry = readdir(directory)) != NULL)
+	{
+		count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0 ? 1 : 0;
+	}
+	closedir(directory);
+	return count;
+}
+
+/* The shared memory that this server's postmaster has mapped; another server's is not looked at. */
+static void
+find_shared_memory(pid_t postmaster, Text *name)
+{
+	char *path = string_format("/proc/%d/maps", (int) postmaster);
+	FILE *file = fopen(path, "re");
+	char line[512];
+
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file) != NULL)
+	{
+		const char *found = strstr(line, "/dev/shm/PostgreSQL.");
+
+		if (found != NULL && name->length == 0)
+		{
+			text_append(name, "%.*s", (int) strcspn(found, " \n"), found);
+		}
+	}
+	fclose(file);
+	free(path);
+	ck_assert_uint_gt(name->length, 0);
+	ck_assert_int_eq(access(text_get(name), F_OK), 0);
+}
+
+static int64_t
+ask_int(Cluster *cluster, const char *sql)
+{
+	Session *session = session_open(cluster_conninfo(cluster, "postgres"), "test");
+	SqlResult *result = NULL;
+	int64_t value = 0;
+
+	ck_assert_ptr_nonnull(session);
+	ck_assert(session_query(session, &result, sql, NO_ARGS));
+	ck_assert(string_to_int64(sql_text(result, 0, 0), INT64_MIN, INT64_MAX, &value));
+	sql_free(result);
+	session_close(session);
+	return value;
+}
+
+static void
+assert_no_child(void)
+{
+	pid_t pids[16];
+
+	ck_assert_int_eq(process_children(pids, 16), 0);
+	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+	ck_assert_int_eq(errno, ECHILD);
+}
+
+START_TEST(kit_is_found)
+{
+	ServerKit kit;
+
+	find_kit(&kit);
+	ck_assert_int_eq(kit.major, 16);
+	ck_assert_int_eq(strncmp(kit.version, "16.", 3), 0);
+	ck_assert_str_eq(kit.cache, cache);
+	ck_assert_int_eq(kit.drops, geteuid() == 0);
+	ck_assert_str_eq(kit.account.name, kit.account_name);
+	ck_assert_uint_ne(kit.account.uid, 0);
+}
+END_TEST
+
+START_TEST(kit_refuses_binaries)
+{
+	ServerKit kit;
+
+	ck_assert(!server_kit_find(&kit, "/nonexistent", 16));
+	assert_last_error_has("no PostgreSQL binaries in /nonexistent: No such file");
+	ck_assert(!server_kit_find(&kit, "/usr/share", 16));
+	assert_last_error_has("/usr/share/postgres: No such file");
+	ck_assert(!server_kit_find(&kit, bindir, 15));
+	assert_last_error_has("holds PostgreSQL 16.");
+	assert_last_error_has(", not 15");
+}
+END_TEST
+
+START_TEST(kit_refuses_accounts)
+{
+	ServerKit kit;
+
+	if (geteuid() != 0)
+	{
+		return;
+	}
+	setenv("COUNTERPROOF_USER", "no such account", 1);
+	ck_assert(!server_kit_find(&kit, bindir, 16));
+	assert_last_error_has("there is no account \"no such account\"");
+	setenv("COUNTERPROOF_USER", "root", 1);
+	ck_assert(!server_kit_find(&kit, bindir, 16));
+	assert_last_error_has("PostgreSQL refuses to run as root");
+}
+END_TEST
+
+START_TEST(kit_refuses_scratch_folders)
+{
+	ServerKit kit;
+	char *deep = string_format("%s/%080d", cache, 1);
+	char *comma = string_format("%s/a,b", cache);
+
+	ck_assert_int_eq(mkdir(deep, 0755), 0);
+	ck_assert_int_eq(mkdir(comma, 0755), 0);
+	setenv("TMPDIR", deep, 1);
+	ck_assert(!server_kit_find(&kit, bindir, 16));
+	assert_last_error_has("is too long: its socket's path would have");
+	assert_last_error_has("bytes of 107");
+	setenv("TMPDIR", comma, 1);
+	ck_assert(!server_kit_find(&kit, bindir, 16));
+	assert_last_error_has("in its name, which PostgreSQL cannot take");
+	setenv("TMPDIR", "/nonexistent", 1);
+	ck_assert(!server_kit_find(&kit, bindir, 16));
+	assert_last_error_has("/nonexistent: No such file");
+	rmdir(deep);
+	rmdir(comma);
+	free(deep);
+	free(comma);
+}
+END_TEST
+
+START_TEST(kit_names_the_folder_that_is_closed)
+{
+	ServerKit kit;
+	char *closed = string_format("%s/closed", cache);
+	char *inner = string_format("%s/closed/inner", cache);
+
+	if (geteuid() == 0)
+	{
+		ck_assert_int_eq(mkdir(closed, 0700), 0);
+		ck_assert_int_eq(mkdir(inner, 0755), 0);
+		setenv("TMPDIR", inner, 1);
+		ck_assert(!server_kit_find(&kit, bindir, 16));
+		assert_last_error_has("/closed/inner is out of reach for account nobody");
+		assert_last_error_has("/closed is closed to it");
+		unsetenv("TMPDIR");
+		setenv("COUNTERPROOF_CACHE", inner, 1);
+		ck_assert(!server_kit_find(&kit, bindir, 16));
+		assert_last_error_has("the cache folder");
+		assert_last_error_has("/closed is closed to it");
+		rmdir(inner);
+		rmdir(closed);
+	}
+	free(closed);
+	free(inner);
+}
+END_TEST
+
+START_TEST(kit_refuses_caches)
+{
+	ServerKit kit;
+	char *folder = string_format("%s/a/b", cache);
+	char *parent = string_format("%s/a", cache);
+	struct stat status;
+
+	umask(077);
+	setenv("COUNTERPROOF_CACHE", folder, 1);
+	find_kit(&kit);
+	ck_assert_str_eq(kit.cache, folder);
+	ck_assert_int_eq(stat(folder, &status), 0);
+	ck_assert_uint_eq(status.st_mode & 0777, 0755);
+
+	ck_assert_int_eq(chmod(folder, 0775), 0);
+	ck_assert(!server_kit_find(&kit, bindir, 16));
+	assert_last_error_has("is writable by others (mode 775)");
+	ck_assert_int_eq(chmod(folder, 0755), 0);
+	if (geteuid() == 0)
+	{
+		ck_assert_int_eq(chown(folder, 65534, 65534), 0);
+		ck_assert(!server_kit_find(&kit, bindir, 16));
+		assert_last_error_has("is owned by uid 65534, not by the caller (uid 0)");
+	}
+	else
+	{
+		setenv("COUNTERPROOF_CACHE", "/proc/counterproof", 1);
+		ck_assert(!server_kit_find(&kit, bindir, 16));
+		assert_last_error_has("cannot make the cache folder /proc/counterproof");
+	}
+	rmdir(folder);
+	rmdir(parent);
+	free(folder);
+	free(parent);
+}
+END_TEST
+
+START_TEST(start_and_free_leave_nothing)
+{
+	ServerKit kit;
+	Cluster *cluster;
+	Text memory = {0};
+	char *directory;
+	struct stat status;
+	pid_t postmaster;
+
+	find_kit(&kit);
+	cluster = cluster_create(&kit, "test");
+	ck_assert_ptr_nonnull(cluster);
+	ck_assert_int_eq(cluster_state(cluster), CLUSTER_STOPPED);
+	ck_assert_int_eq(cluster_postmaster(cluster), 0);
+	ck_assert_int_eq(stat(cluster_directory(cluster), &status), 0);
+	ck_assert_uint_eq(status.st_mode & 0777, 0700);
+	ck_assert_uint_eq(status.st_uid, kit.account.uid);
+
+	ck_assert(cluster_start(cluster, soon()));
+	ck_assert_int_eq(cluster_state(cluster), CLUSTER_RUNNING);
+	ck_assert(cluster_verify_running(cluster));
+	postmaster = cluster_postmaster(cluster);
+	ck_assert_int_eq(getsid(postmaster), postmaster);
+	ck_assert(!cluster_start(cluster, soon()));
+	assert_last_error_has("runs already");
+	find_shared_memory(postmaster, &memory);
+	ck_assert_int_eq(stat(cluster_log(cluster), &status), 0);
+	ck_assert_uint_eq(status.st_uid, kit.account.uid);
+
+	directory = string_copy(cluster_directory(cluster));
+	ck_assert(cluster_free(cluster));
+	ck_assert_int_eq(access(directory, F_OK), -1);
+	ck_assert_int_eq(access(text_get(&memory), F_OK), -1);
+	assert_no_child();
+	text_free(&memory);
+	free(directory);
+	ck_assert(cluster_free(NULL));
+}
+END_TEST
+
+START_TEST(settings_are_the_safe_ones)
+{
+	ServerKit kit;
+	Cluster *cluster;
+
+	setenv("PGPORT", "6543", 1);
+	find_kit(&kit);
+	cluster = cluster_create(&kit, "test");
+	ck_assert(cluster_configure(cluster, "work_mem = '7MB'"));
+	ck_assert(cluster_start(cluster, soon()));
+	ck_assert(!cluster_configure(cluster, "work_mem = '8MB'"));
+	assert_last_error_has("comes too late");
+	ck_assert_int_eq(ask_int(cluster, "SELECT count(*) FROM pg_settings WHERE setting = 'on' AND name IN ('fsync', "
+									  "'synchronous_commit', 'full_page_writes', 'autovacuum')"),
+					 4);
+	ck_assert_int_eq(ask_int(cluster, "SELECT setting FROM pg_settings WHERE name = 'work_mem'"), 7168);
+	ck_assert_int_eq(ask_int(cluster, "SELECT count(*) FROM pg_settings WHERE (name, setting) IN "
+									  "(('listen_addresses', ''), ('unix_socket_permissions', '0700'), "
+									  "('port', '5432'), ('recovery_init_sync_method', 'syncfs'), "
+									  "('server_encoding', 'UTF8'), ('log_line_prefix', '%m [%p] %a '))"),
+					 6);
+	ck_assert_int_ge(ask_int(cluster, "SELECT setting FROM pg_settings WHERE name = 'max_connections'"), 63);
+	ck_assert_int_eq(ask_int(cluster, "SELECT count(*) FROM pg_user WHERE usename = 'counterproof' AND usesuper"), 1);
+	ck_assert(cluster_free(cluster));
+}
+END_TEST
+
+START_TEST(a_second_cluster_needs_no_initdb)
+{
+	ServerKit kit;
+	Cluster *one;
+	Cluster *two;
+
+	find_kit(&kit);
+	one = create_and_start(&kit);
+	two = create_and_start(&kit);
+	ck_assert_int_eq(count_entries(cache, "template-16."), 1);
+	ck_assert_int_eq(count_entries(cache, "."), 2); /* the folder and its parent: nothing half made */
+	ck_assert_str_ne(cluster_directory(one), cluster_directory(two));
+	ck_assert(cluster_free(one));
+	ck_assert(cluster_verify_running(two));
+	ck_assert(cluster_free(two));
+}
+END_TEST
+
+START_TEST(restart_immediate_changes_the_postmaster)
+{
+	ServerKit kit;
+	Cluster *cluster;
+	char *directory;
+	pid_t before;
+
+	find_kit(&kit);
+	cluster = create_and_start(&kit);
+	directory = string_copy(cluster_directory(cluster));
+	for (int round = 0; round < 2; round++)
+	{
+		before = cluster_postmaster(cluster);
+		ck_assert(cluster_restart_immediate(cluster, soon()));
+		ck_assert_int_ne(cluster_postmaster(cluster), before);
+		ck_assert_int_eq(kill(before, 0), -1);
+		ck_assert_int_eq(errno, ESRCH);
+		ck_assert(cluster_verify_running(cluster));
+		ck_assert_int_eq(ask_int(cluster, "SELECT 41 + 1"), 42);
+	}
+	ck_assert(cluster_free(cluster));
+	ck_assert_int_eq(access(directory, F_OK), -1);
+	assert_no_child();
+	free(directory);
+}
+END_TEST
+
+START_TEST(restart_needs_a_running_server)
+{
+	ServerKit kit;
+	Cluster *cluster;
+
+	find_kit(&kit);
+	cluster = cluster_create(&kit, "test");
+	ck_assert(!cluster_restart_immediate(cluster, soon()));
+	assert_last_error_has("server test does not run");
+	ck_assert(cluster_free(cluster));
+}
+END_TEST
+
+START_TEST(a_server_that_dies_at_start_shows_its_log)
+{
+	ServerKit kit;
+	Cluster *cluster;
+	char *shown = string_format("%s/stderr", cache);
+	Text text = {0};
+
+	find_kit(&kit);
+	cluster = cluster_create(&kit, "test");
+	ck_assert(cluster_configure(cluster, "no_such_setting = 1"));
+	ck_assert_ptr_nonnull(freopen(shown, "w", stderr));
+	ck_assert(!cluster_start(cluster, soon()));
+	assert_last_error_has("died before it accepted connections: exit 1");
+	ck_assert(file_read(shown, &text));
+	ck_assert_ptr_nonnull(strstr(text_get(&text), "unrecognized configuration parameter \"no_such_setting\""));
+	ck_assert_int_eq(cluster_state(cluster), CLUSTER_STOPPED);
+	ck_assert(cluster_free(cluster));
+	assert_no_child();
+	unlink(shown);
+	text_free(&text);
+	free(shown);
+}
+END_TEST
+
+START_TEST(a_start_past_its_deadline_is_stopped)
+{
+	ServerKit kit;
+	Cluster *cluster;
+
+	find_kit(&kit);
+	cluster = cluster_create(&kit, "test");
+	ck_assert(!cluster_start(cluster, deadline_in_ms(0)));
+	assert_last_error_has("the server to accept connections");
+	assert_no_child();
+	ck_assert(cluster_start(cluster, soon()));
+	ck_assert(cluster_free(cluster));
+}
+END_TEST
+
+START_TEST(a_postmaster_killed_by_hand_is_noticed)
+{
+	ServerKit kit;
+	Cluster *cluster;
+	Text memory = {0};
+	char *directory;
+
+	ck_assert(process_adopt_orphans());
+	find_kit(&kit);
+	cluster = create_and_start(&kit);
+	directory = string_copy(cluster_directory(cluster));
+	find_shared_memory(cluster_postmaster(cluster), &memory);
+	ck_assert_int_eq(kill(cluster_postmaster(cluster), SIGKILL), 0);
+	ck_assert_int_eq(waitid(P_PID, (id_t) cluster_postmaster(cluster), &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	ck_assert(!cluster_verify_running(cluster));
+	assert_last_error_has("has ended: signal 9");
+	ck_assert_int_eq(cluster_state(cluster), CLUSTER_CRASHED);
+	ck_assert(!cluster_restart_immediate(cluster, soon()));
+	ck_assert(cluster_free(cluster));
+	ck_assert_int_eq(access(directory, F_OK), -1);
+	ck_assert_int_eq(access(text_get(&memory), F_OK), -1);
+	assert_no_child();
+	text_free(&memory);
+	free(directory);
+}
+END_TEST
+
+START_TEST(a_server_to_keep_stays)
+{
+	ServerKit kit;
+	Cluster *cluster;
+	char *directory;
+	Process *postmaster;
+	ProcessEnd end;
+	pid_t pid;
+
+	find_kit(&kit);
+	cluster = create_and_start(&kit);
+	directory = string_copy(cluster_directory(cluster));
+	pid = cluster_postmaster(cluster);
+	cluster_keep(cluster);
+	ck_assert(cluster_free(cluster));
+	ck_assert_int_eq(access(directory, F_OK), 0);
+	postmaster = process_adopt(pid);
+	ck_assert_ptr_nonnull(postmaster);
+	ck_assert(!process_poll(postmaster, &end));
+	ck_assert_int_eq(kill(pid, SIGQUIT), 0);
+	ck_assert(process_wait(postmaster, soon(), &end));
+	process_free(postmaster);
+	ck_assert(process_remove_directory(directory, soon()));
+	free(directory);
+}
+END_TEST
+
+START_TEST(a_template_that_others_can_change_is_refused)
+{
+	ServerKit kit;
+	Cluster *cluster;
+	const char *open_argv[] = {"/bin/sh", "-c", "chmod g+w \"$1\"/template-*", "sh", cache, NULL};
+	const char *close_argv[] = {"/bin/sh", "-c", "chmod g-w \"$1\"/template-*", "sh", cache, NULL};
+	ProcessEnd end;
+
+	find_kit(&kit);
+	cluster = cluster_create(&kit, "test");
+	ck_assert(cluster_free(cluster));
+	ck_assert(process_run(&(ProcessSpec){.argv = open_argv}, soon(), NULL, &end));
+	ck_assert_int_eq(end.code, 0);
+	ck_assert_ptr_null(cluster_create(&kit, "test"));
+	assert_last_error_has("is writable by others (mode 775)");
+	ck_assert(process_run(&(ProcessSpec){.argv = close_argv}, soon(), NULL, &end));
+	ck_assert_int_eq(end.code, 0);
+}
+END_TEST
+
+/* Both find no template and make one; both must end with a server that runs. */
+START_TEST(two_first_runs_side_by_side)
+{
+	ServerKit kit;
+	char *folder = string_format("%s/fresh", cache);
+	pid_t runs[2];
+	int status;
+
+	setenv("COUNTERPROOF_CACHE", folder, 1);
+	find_kit(&kit);
+	for (size_t i = 0; i < LENGTH_OF(runs); i++)
+	{
+		runs[i] = fork();
+		if (runs[i] == 0)
+		{
+			Cluster *cluster = cluster_create(&kit, "test");
+			bool done = cluster != NULL && cluster_start(cluster, soon());
+
+			_exit(cluster_free(cluster) && done ? 0 : 1);
+		}
+	}
+	for (size_t i = 0; i < LENGTH_OF(runs); i++)
+	{
+		ck_assert_int_eq(waitpid(runs[i], &status, 0), runs[i]);
+		ck_assert_int_eq(status, 0);
+	}
+	ck_assert_int_eq(count_entries(folder, "template-16."), 1);
+	ck_assert_int_eq(count_entries(folder, "."), 2);
+	ck_assert(process_remove_directory(folder, soon()));
+	free(folder);
+}
+END_TEST
+
+START_TEST(folders_with_odd_names)
+{
+	ServerKit kit;
+	Cluster *cluster;
+	char *folder = string_format("%s/it's a folder", cache);
+
+	ck_assert_int_eq(mkdir(folder, 0755), 0);
+	setenv("TMPDIR", folder, 1);
+	find_kit(&kit);
+	cluster = create_and_start(&kit);
+	ck_assert_int_eq(ask_int(cluster, "SELECT 42"), 42);
+	ck_assert(cluster_restart_immediate(cluster, soon()));
+	ck_assert(cluster_free(cluster));
+	ck_assert_int_eq(rmdir(folder), 0);
+	free(folder);
+}
+END_TEST
+
+static TCase *
+cases(void)
+{
+	TCase *tcase = tcase_create("cluster");
+
+	tcase_set_timeout(tcase, 180);
+	tcase_add_test(tcase, kit_is_found);
+	tcase_add_test(tcase, kit_refuses_binaries);
+	tcase_add_test(tcase, kit_refuses_accounts);
+	tcase_add_test(tcase, kit_refuses_scratch_folders);
+	tcase_add_test(tcase, kit_names_the_folder_that_is_closed);
+	tcase_add_test(tcase, kit_refuses_caches);
+	tcase_add_test(tcase, start_and_free_leave_nothing);
+	tcase_add_test(tcase, settings_are_the_safe_ones);
+	tcase_add_test(tcase, a_second_cluster_needs_no_initdb);
+	tcase_add_test(tcase, restart_immediate_changes_the_postmaster);
+	tcase_add_test(tcase, restart_needs_a_running_server);
+	tcase_add_test(tcase, a_server_that_dies_at_start_shows_its_log);
+	tcase_add_test(tcase, a_start_past_its_deadline_is_stopped);
+	tcase_add_test(tcase, a_postmaster_killed_by_hand_is_noticed);
+	tcase_add_test(tcase, a_server_to_keep_stays);
+	tcase_add_test(tcase, a_template_that_others_can_change_is_refused);
+	tcase_add_test(tcase, two_first_runs_side_by_side);
+	tcase_add_test(tcase, folders_with_odd_names);
+	return tcase;
+}
+
+int
+main(void)
+{
+	Suite *suite = suite_create("cluster");
+	SRunner *runner;
+	int failed;
+
+	bindir = getenv("COUNTERPROOF_PG_BIN");
+	if (bindir == NULL || mkdtemp(cache) == NULL || chmod(cache, 0755) != 0)
+	{
+		fprintf(stderr, "COUNTERPROOF_PG_BIN must name the folder of PostgreSQL 16's programs, and /tmp be writable\n");
+		return EXIT_FAILURE;
+	}
+	unsetenv("COUNTERPROOF_USER");
+	unsetenv("TMPDIR");
+	setenv("COUNTERPROOF_CACHE", cache, 1);
+	suite_add_tcase(suite, cases());
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	if (!process_remove_directory(cache, deadline_in_ms(PATIENCE_MS)))
+	{
+		return EXIT_FAILURE;
+	}
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# run.sh on a small checkout of its own, in a path with spaces, with server binaries and apt-get that are only scripts:
+# what it hands over, when it builds, what it refuses. Fetching the pinned binaries is not covered, it needs a network.
+set -euo pipefail
+
+source_tree=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/..
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+tree="$scratch/a checkout"
+failures=0
+unset PG_BIN "${!COUNTERPROOF_@}"
+export COUNTERPROOF_CACHE="$scratch/cache" PATH="$scratch/bin:$PATH"
+
+lay_out() {
+	mkdir -p "$tree"/{harness,systems/like,scenarios,cli} "$scratch"/{bin,pg16,pg15}
+	cp -r "$source_tree"/{run.sh,deps,CMakeLists.txt,CMakePresets.json} "$tree"
+	echo 'extern int harness_part; int harness_part;' >"$tree/harness/part.c"
+	echo 'extern int like_part; int like_part;' >"$tree/systems/like/part.c"
+	echo 'extern int scenario_part; int scenario_part;' >"$tree/scenarios/part.c"
+	echo 'extern int command_part; int command_part;' >"$tree/cli/part.c"
+	echo 'int main(void) { return 0; }' >"$tree/systems/like/like_consumer_main.c"
+	cat >"$tree/cli/main.c" <<-'C'
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <unistd.h>
+		int main(int argc, char **argv)
+		{
+			const char *pg_bin = getenv("COUNTERPROOF_PG_BIN");
+			printf("pid=%d home=%s pg=%s", (int) getpid(), getenv("COUNTERPROOF_HOME"), pg_bin == NULL ? "" : pg_bin);
+			for (int i = 1; i < argc; i++)
+				printf(" [%s]", argv[i]);
+			return 4;
+		}
+	C
+	for major in 15 16; do
+		printf '#!/bin/sh\necho "postgres (PostgreSQL) %s.3"\n' "$major" >"$scratch/pg$major/postgres"
+		cp "$scratch/pg$major/postgres" "$scratch/pg$major/initdb"
+		cp "$scratch/pg$major/postgres" "$scratch/pg$major/pg_ctl"
+	done
+	printf '#!/bin/sh\nexit 100\n' >"$scratch/bin/apt-get"
+	chmod +x "$scratch"/{bin,pg15,pg16}/*
+}
+
+# Runs run.sh from elsewhere. The pattern is for stdout and stderr together; CHILD stands for the pid of the process that was started.
+expect() { # what, exit code, pattern, argument...
+	local what=$1 wanted=$2 pattern=$3 code=0
+	(cd / && exec "$tree/run.sh" "${@:4}") >"$scratch/output" 2>&1 &
+	child=$!
+	wait "$child" || code=$?
+	output=$(<"$scratch/output")
+	pattern=${pattern/CHILD/$child}
+	# shellcheck disable=SC2053 # the right side is a pattern
+	if [[ $code != "$wanted" || $output != $pattern ]]; then
+		printf '%s: exit %s, wanted %s and %s\n%s\n\n' "$what" "$code" "$wanted" "$pattern" "$output" >&2
+		failures=$((failures + 1))
+	fi
+}
+
+lay_out
+export PG_BIN="$scratch/pg15"
+expect 'a PG_BIN of another version' 3 "run.sh: PG_BIN=$PG_BIN is no folder of PostgreSQL 16*" 32
+PG_BIN="$scratch/nowhere"
+expect 'a PG_BIN that is not there' 3 "run.sh: PG_BIN=$PG_BIN is no folder of PostgreSQL 16*" 32
+PG_BIN="$scratch/pg16"
+expect 'the first call builds' 4 "run.sh: building*pid=* home=$tree pg=$PG_BIN \[32-K\] \[b c\]" 32-K 'b c'
+expect 'the second does not, and becomes the lab' 4 'pid=CHILD *' 32
+expect 'nothing is needed for list' 4 "pid=* pg= \[list\]" list
+expect 'nor for a server that is given' 4 "pid=* pg= \[32\] \[--server=x\]" 32 --server=x
+expect 'a version by name' 3 'run.sh: PG_BIN=* is no folder of PostgreSQL 15*' 32 --pg 15
+PG_BIN="$scratch/pg15"
+expect 'a version by name, found' 4 "pid=* pg=$PG_BIN \[--pg=15\]" --pg=15
+expect 'a version that is none is for the lab to refuse' 4 'pid=* pg= \[--pg\] \[x/y\]' --pg x/y
+PG_BIN="$scratch/pg16"
+sed -i 's/pid=/PID=/' "$tree/cli/main.c"
+expect 'a changed source is built' 4 'PID=*' 32
+mv "$tree" "$scratch/moved away"
+tree="$scratch/moved away"
+expect 'a moved checkout is built again' 4 "run.sh: building*home=$tree *" 32
+echo 'int f(' >>"$tree/cli/main.c"
+expect 'a source that does not compile' 3 '*error*the build failed*' 32
+echo 'cmd:no-such-program  build  no-deb,nor-this  no-rpm  no-brew  for this test' >>"$tree/deps/packages.txt"
+expect 'a package that cannot be had' 3 '*apt-get install*no-deb nor-this*dnf install*no-rpm*brew install no-brew*' 32
+
+exit $((failures > 0))
