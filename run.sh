@@ -88,7 +88,8 @@ choose_cache() {
 	elif ((EUID == 0)); then
 		cache=/var/cache/counterproof
 	else
-		cache=${XDG_CACHE_HOME:-${HOME:?is not set: name a folder in COUNTERPROOF_CACHE}/.cache}/counterproof
+		[[ -n ${XDG_CACHE_HOME-}${HOME-} ]] || die "HOME is not set: name a cache folder in COUNTERPROOF_CACHE"
+		cache=${XDG_CACHE_HOME:-$HOME/.cache}/counterproof
 	fi
 }
 
@@ -212,7 +213,7 @@ read_options() {
 	for argument; do
 		case $argument in
 			--pg=*) major=${argument#*=} ;;
-			--pg-bin | --pg-bin=* | --server | --server=*) wants_server=false ;;
+			--pg-bin | --pg-bin=* | --server | --server=* | --help | -h) wants_server=false ;;
 		esac
 		if [[ $last == --pg ]]; then
 			major=$argument
@@ -245,6 +246,7 @@ unpack_pgbench() {
 
 prepare() { # group...
 	if $wants_server && ! find_postgres; then
+		[[ -d $pin ]] || die "no PostgreSQL $major on this machine, and no binaries of that version are pinned"
 		need "$@" pinned
 		install_pinned
 	else
@@ -266,18 +268,17 @@ if [[ $command != test && $command != bench ]]; then
 	read_options "$@"
 fi
 choose_cache
-pin=$home/deps/postgres/$major
-if [[ $major =~ ^[0-9]+$ && -d $pin ]]; then
-	pinned=$cache/postgres-$(sed -n 's/^  "version": "\(.*\)",$/\1/p' "$pin/package.json")
-else
-	wants_server=false # of a version that the lab does not know
+if [[ ! $major =~ ^[1-9][0-9]$ ]]; then
+	wants_server=false # no version, which the lab itself refuses
 fi
+pin=$home/deps/postgres/$major
+pinned=$cache/postgres-$(sed -n 's/^  "version": "\(.*\)",$/\1/p' "$pin/package.json" 2>/dev/null || true)
 
 if ! mkdir -p "$build" 2>/dev/null || [[ ! -w $build ]]; then
 	die "cannot write to $build, where the lab is built"
 fi
 exec 9>"$build/.lock"
-flock 9
+flock -n 9 || { say "waiting for another call that prepares this checkout" && flock 9; }
 export COUNTERPROOF_HOME=$home
 COUNTERPROOF_COMMIT=$(git --no-optional-locks -C "$home" describe --always --dirty 2>/dev/null || echo unknown)
 export COUNTERPROOF_COMMIT

@@ -1,5 +1,5 @@
 /*
- * list: a case on a line, in columns.
+ * list: a case on a line: its number, its kind, its claim.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,6 @@ command_list(const Options *options, const char *const *words, int word_count)
 	int count = 0;
 	int id = 0;
 	int kind = 0;
-	int title = 0;
 
 	if (!command_select(options, words, word_count, &selected, &count))
 	{
@@ -32,12 +31,10 @@ command_list(const Options *options, const char *const *words, int word_count)
 	{
 		id = wider(id, selected[i]->id);
 		kind = wider(kind, selected[i]->kind);
-		title = wider(title, selected[i]->title);
 	}
 	for (int i = 0; i < count; i++)
 	{
-		printf("%-*s  %-*s  %-*s  %s\n", id, selected[i]->id, kind, selected[i]->kind, title, selected[i]->title,
-			   selected[i]->claim);
+		printf("%-*s  %-*s  %s\n", id, selected[i]->id, kind, selected[i]->kind, selected[i]->claim);
 	}
 	free(selected);
 	return EXIT_CODE_PASS;

@@ -9,7 +9,7 @@
 
 const Command commands[] = {
 	{"run", "[run] WORD...", "run suites (32) and cases (32-K), or all", command_run, true},
-	{"list", "list [WORD...]", "every case with its kind, title and claim", command_list, false},
+	{"list", "list [WORD...]", "every case with its kind and claim", command_list, false},
 	{"test", "test [ARGUMENT...]", "what CI runs: the tests of the lab itself and suite 32; arguments go to ctest",
 	 NULL, false},
 	{"bench", "bench [ARGUMENT...]", "measurements side by side, as a table", NULL, false},

@@ -827,12 +827,13 @@ process_run(const ProcessSpec *spec, Deadline deadline, Text *output, ProcessEnd
 	return ended;
 }
 
+/* Its content as its owner, itself as ourselves: the folder around it may be closed to the owner. */
 bool
 process_remove_directory(const char *directory, Deadline deadline)
 {
-	const char *argv[] = {"/bin/rm", "-rf", "--", directory, NULL};
+	const char *argv[] = {"/bin/sh", "-c", "rm -rf ./* ./.[!.]* ./..?*", NULL};
 	Account owner = {.name = "the directory's owner"};
-	ProcessSpec spec = {.argv = argv, .directory = "/"};
+	ProcessSpec spec = {.argv = argv, .directory = directory};
 	ProcessEnd end;
 	struct stat status;
 	Text output = {0};
@@ -851,7 +852,12 @@ process_remove_directory(const char *directory, Deadline deadline)
 	done = process_run(&spec, deadline, &output, &end);
 	if (done && (end.how != ENDED_EXIT || end.code != 0))
 	{
-		report_error("cannot remove %s: %s", directory, text_get(&output));
+		report_error("cannot empty %s: %s", directory, text_get(&output));
+		done = false;
+	}
+	if (done && rmdir(directory) != 0)
+	{
+		report_error("cannot remove %s: %s", directory, strerror(errno));
 		done = false;
 	}
 	text_free(&output);

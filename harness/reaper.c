@@ -22,6 +22,7 @@
 #define PATIENCE_MS 5000 /* for an immediate shutdown */
 #define GIVE_UP_MS 8000
 #define REMOVE_MS 20000
+#define ROUNDS_MAX 5
 #define CMDLINE_BYTES 4096
 #define ENDED_MAX 256
 
@@ -321,31 +322,59 @@ sweep_processes(Sweep *sweep)
 	} while ((servers || ever) && !deadline_passed(quiet) && !deadline_passed(give_up));
 }
 
-static void
-sweep_slots(Sweep *sweep)
+static bool
+remove_directories(const Sweep *sweep)
 {
+	bool done = true;
+
 	for (int i = 0; i < SLOTS_MAX; i++)
 	{
 		if (slot_matches(&table[i], SLOT_DIRECTORY, sweep->owner))
 		{
-			if (!process_remove_directory(table[i].directory, deadline_in_ms(REMOVE_MS)) && sweep->report != NULL)
-			{
-				text_append(sweep->report, "left directory: %s\n", table[i].directory);
-			}
+			done = process_remove_directory(table[i].directory, deadline_in_ms(REMOVE_MS)) && done;
 		}
 	}
-	/* one that came up too late to be seen has no directory now and cannot serve, but it must not linger either */
-	if (slots_listed(sweep, SLOT_DIRECTORY) > 0)
-	{
-		process_visit_all(sweep_visit, sweep);
-	}
+	return done;
+}
+
+static void
+free_slots(const Sweep *sweep)
+{
 	for (int i = 0; i < SLOTS_MAX; i++)
 	{
+		if (slot_matches(&table[i], SLOT_DIRECTORY, sweep->owner) && sweep->report != NULL &&
+			access(table[i].directory, F_OK) == 0)
+		{
+			text_append(sweep->report, "left directory: %s\n", table[i].directory);
+		}
 		if (sweep->owner == 0 || atomic_load(&table[i].owner) == sweep->owner)
 		{
 			reaper_leave(i);
 		}
 	}
+}
+
+/*
+ * On a busy machine a program may come up later than any quiet time that one would wait for, and write into a directory
+ * that is being removed: look again afterwards, and repeat.
+ */
+static void
+sweep_all(Sweep *sweep)
+{
+	bool done = false;
+
+	for (int round = 0; round < ROUNDS_MAX && !done; round++)
+	{
+		sweep_processes(sweep);
+		done = remove_directories(sweep);
+		if (slots_listed(sweep, SLOT_DIRECTORY) > 0)
+		{
+			sweep->found = false;
+			process_visit_all(sweep_visit, sweep);
+			done = done && !sweep->found;
+		}
+	}
+	free_slots(sweep);
 }
 
 int
@@ -357,8 +386,7 @@ reaper_sweep(pid_t owner, Text *report)
 	{
 		return 0;
 	}
-	sweep_processes(&sweep);
-	sweep_slots(&sweep);
+	sweep_all(&sweep);
 	return sweep.ended;
 }
 
@@ -415,8 +443,7 @@ reaper_run(int runner_fd)
 	while (poll(&ending, 1, -1) < 0 && errno == EINTR)
 	{
 	}
-	sweep_processes(&everything);
-	sweep_slots(&everything);
+	sweep_all(&everything);
 	_exit(EXIT_CODE_PASS);
 }
 

@@ -54,8 +54,9 @@ extern void audit(Scene *scene, const char *label, const char *fields); /* audit
 /* --- checking: one line each, PASS or FAIL, counted; the case goes on --- */
 
 #define CHECK_EQ(scene, actual, expected, ...) check_int((scene), (int64_t) (actual), (int64_t) (expected), __VA_ARGS__)
-#define CHECK(scene, condition, ...) check_int((scene), (condition) ? 1 : 0, 1, __VA_ARGS__)
+#define CHECK(scene, condition, ...) check_true((scene), (condition), __VA_ARGS__)
 
+extern bool check_true(Scene *scene, bool actual, const char *format, ...) PRINTF_LIKE(3, 4);
 extern bool check_int(Scene *scene, int64_t actual, int64_t expected, const char *format, ...) PRINTF_LIKE(4, 5);
 extern bool check_at_least(Scene *scene, int64_t actual, int64_t least, const char *format, ...) PRINTF_LIKE(4, 5);
 extern bool check_text(Scene *scene, const char *actual, const char *expected, const char *format, ...)

@@ -1,6 +1,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -210,13 +211,16 @@ END_TEST
 
 START_TEST(run_collects_both_streams)
 {
-	const char *argv[] = {"/bin/sh", "-c", "echo out; echo err >&2; echo \"$LAB:$PWD\"; cat; exit 2", NULL};
+	const char *argv[] = {
+		"/bin/sh", "-c",
+		"echo out; echo err >&2; echo \"$LAB:$PWD\"; cat; tr '\\0' '\\n' </proc/$$/environ | grep ^LAB=; exit 2", NULL};
 	const char *env[] = {"LAB=two words", "PATH=/bin:/usr/bin", NULL};
 	Text output = {0};
 	ProcessEnd end;
 
+	setenv("LAB", "replaced", 1);
 	ck_assert(process_run(&(ProcessSpec){.argv = argv, .env = env, .directory = "/usr"}, soon(), &output, &end));
-	ck_assert_str_eq(text_get(&output), "out\nerr\ntwo words:/usr\n");
+	ck_assert_str_eq(text_get(&output), "out\nerr\ntwo words:/usr\nLAB=two words\n");
 	ck_assert_int_eq(end.how, ENDED_EXIT);
 	ck_assert_int_eq(end.code, 2);
 	text_free(&output);
@@ -350,6 +354,7 @@ START_TEST(root_drops_to_an_account)
 		fprintf(stderr, "not root: the change of account is not tried\n");
 		return;
 	}
+	ck_assert_int_eq(setgroups(1, &(gid_t){4}), 0);
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	ck_assert_int_eq(chown(folder, account.uid, account.gid), 0);
 	log = string_format("%s/log", folder);

@@ -41,7 +41,7 @@ lay_out() {
 	chmod +x "$scratch"/{bin,pg15,pg16}/*
 }
 
-# Runs run.sh from elsewhere. The pattern is for stdout and stderr together; CHILD stands for the pid of the process that was started.
+# Runs run.sh from elsewhere. The pattern is for stdout and stderr together; CHILD in it is the pid that was started.
 expect() { # what, exit code, pattern, argument...
 	local what=$1 wanted=$2 pattern=$3 code=0
 	(cd / && exec "$tree/run.sh" "${@:4}") >"$scratch/output" 2>&1 &
@@ -70,7 +70,9 @@ expect 'a version by name' 3 'run.sh: PG_BIN=* is no folder of PostgreSQL 15*' 3
 PG_BIN="$scratch/pg15"
 expect 'a version by name, found' 4 "pid=* pg=$PG_BIN \[--pg=15\]" --pg=15
 expect 'a version that is none is for the lab to refuse' 4 'pid=* pg= \[--pg\] \[x/y\]' --pg x/y
-PG_BIN="$scratch/pg16"
+unset PG_BIN
+expect 'a version that is nowhere' 3 'run.sh: no PostgreSQL 11 on this machine*' 32 --pg 11
+export PG_BIN="$scratch/pg16"
 sed -i 's/pid=/PID=/' "$tree/cli/main.c"
 expect 'a changed source is built' 4 'PID=*' 32
 mv "$tree" "$scratch/moved away"

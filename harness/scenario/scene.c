@@ -112,6 +112,19 @@ tell_check(Scene *scene, bool held, const char *expected, const char *actual, co
 
 
 bool
+check_true(Scene *scene, bool actual, const char *format, ...)
+{
+	va_list args;
+	bool held;
+
+	va_start(args, format);
+	held = tell_check(scene, actual, "true", actual ? "true" : "false", format, args);
+	va_end(args);
+	return held;
+}
+
+
+bool
 check_int(Scene *scene, int64_t actual, int64_t expected, const char *format, ...)
 {
 	char expected_text[24];
@@ -145,6 +158,14 @@ check_at_least(Scene *scene, int64_t actual, int64_t least, const char *format, 
 }
 
 
+/* An empty text would leave a reader wondering whether something is missing. */
+static const char *
+visible(const char *text)
+{
+	return text[0] != '\0' ? text : "(nothing)";
+}
+
+
 bool
 check_text(Scene *scene, const char *actual, const char *expected, const char *format, ...)
 {
@@ -152,7 +173,7 @@ check_text(Scene *scene, const char *actual, const char *expected, const char *f
 	bool held;
 
 	va_start(args, format);
-	held = tell_check(scene, strcmp(actual, expected) == 0, expected, actual, format, args);
+	held = tell_check(scene, strcmp(actual, expected) == 0, visible(expected), visible(actual), format, args);
 	va_end(args);
 	return held;
 }

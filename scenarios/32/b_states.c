@@ -10,7 +10,7 @@
  *            (55.2.9).
  * Expect     The waiting one gets k after a rollback or a lost connection, k+1 after a commit.
  * Not shown  What waiting for the number row costs (L2); the abandoned backend is idle in its transaction, one busy in
- *            a statement would outlive its client.
+ *            a statement would outlive its client (L12).
  */
 #include "lab.h"
 

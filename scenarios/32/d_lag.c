@@ -136,6 +136,7 @@ look_at_plan(Scene *scene, Session *lab)
 	sql_free(result);
 	session_rollback(lab);
 	CHECK(scene, strstr(text_get(&plan), "like_count_pkey") != NULL, "like_count is read by its primary key");
+	CHECK(scene, strstr(text_get(&plan), "like_outbox_item") != NULL, "pending events are found by item and number");
 	CHECK(scene, strstr(text_get(&plan), "like_fact") == NULL, "like_fact does not occur");
 	CHECK(scene, strstr(text_get(&plan), "Seq Scan on like_outbox") == NULL, "like_outbox is not scanned");
 	text_free(&plan);

@@ -36,7 +36,8 @@ enum
 	REDELIVER_EVERY = 40, /* requests */
 	REDELIVERED_MOST = 10,
 	SAMPLES_LEAST = 50,
-	IDLE_MS = 5, /* a consumer that found nothing waits for a batch, but no longer than this */
+	REFUSED_MOST = 20, /* a consumer that is refused again and again gives up */
+	IDLE_MS = 5,       /* a consumer that found nothing waits for a batch, but no longer than this */
 	WAIT_MS = 20000
 };
 
@@ -54,6 +55,7 @@ typedef struct
 	/* Each is written by one worker and read after the join. */
 	LikeTally tallies[WRITERS];
 	LikeTotals consumed[CONSUMERS], redelivered;
+	int64_t refused[CONSUMERS + 1]; /* batches, the last for the redeliverer */
 	int64_t redeliveries;
 	Samples samples;
 	int64_t rebuilds, requests_at_last_rebuild;
@@ -150,7 +152,7 @@ writer(int worker, void *context)
 
 
 static bool
-consume(Storm *storm, Session *session, LikeTotals *totals)
+consume(Storm *storm, Session *session, LikeTotals *totals, int64_t *refused)
 {
 	if (!await(storm, "the first rebuild", &storm->rebuilt_once, 1, never))
 	{
@@ -167,9 +169,9 @@ consume(Storm *storm, Session *session, LikeTotals *totals)
 		{
 			return false;
 		}
-		done = count == 0 || deliver_in_batches(session, seqs, count, BATCH, totals);
+		done = count == 0 || deliver_in_batches(session, seqs, count, BATCH, totals, refused);
 		free(seqs);
-		if (!done || (count == 0 && last_round))
+		if (!done || (count == 0 && last_round) || *refused > REFUSED_MOST)
 		{
 			return done;
 		}
@@ -187,7 +189,7 @@ consumer(int worker, void *context)
 {
 	Storm *storm = context;
 
-	return ended(storm, consume(storm, storm->consumers[worker], &storm->consumed[worker]));
+	return ended(storm, consume(storm, storm->consumers[worker], &storm->consumed[worker], &storm->refused[worker]));
 }
 
 
@@ -215,7 +217,8 @@ redeliver(Storm *storm)
 			seqs[i] = 1 + (int64_t) rng_below(&rng, (uint64_t) atomic_load(&storm->events));
 		}
 		if (!history_delivery(storm->history, WRITERS, seqs, count) ||
-			!deliver_in_batches(storm->redeliverer, seqs, count, BATCH, &storm->redelivered))
+			!deliver_in_batches(storm->redeliverer, seqs, count, BATCH, &storm->redelivered,
+								&storm->refused[CONSUMERS]))
 		{
 			return false;
 		}
@@ -375,6 +378,7 @@ check_storm(Scene *scene, Session *lab, Storm *storm)
 {
 	LikeTally tally = {0};
 	LikeTotals totals = storm->redelivered;
+	int64_t refused = 0;
 	Text line = {0};
 	int64_t events = last_number(scene, lab);
 	int64_t applied = number_of(scene, lab, "SELECT count(*) FROM processed_event WHERE how = 'APPLIED'", NO_ARGS);
@@ -388,6 +392,10 @@ check_storm(Scene *scene, Session *lab, Storm *storm)
 	{
 		like_totals_add(&totals, &storm->consumed[i]);
 	}
+	for (int i = 0; i < CONSUMERS + 1; i++)
+	{
+		refused += storm->refused[i];
+	}
 	require(scene, like_watermark(lab, &totals.watermark));
 	note(scene, "requests=%d CHANGED=%lld events=%lld rebuild rounds=%lld redelivered=%lld", REQUESTS,
 		 (long long) tally.changed, (long long) events, (long long) storm->rebuilds, (long long) storm->redeliveries);
@@ -396,6 +404,7 @@ check_storm(Scene *scene, Session *lab, Storm *storm)
 	text_free(&line);
 
 	check_tally(scene, &tally, REQUESTS);
+	CHECK_EQ(scene, refused, 0, "batches that the server refused");
 	CHECK_EQ(scene, events, tally.changed, "events = CHANGED");
 	CHECK_EQ(scene, applied + covered, events, "APPLIED + COVERED = events: one row an event, in one of the two");
 	CHECK_EQ(scene, totals.applied, applied, "applied, as the consumers were told = APPLIED, as registered");

@@ -4,7 +4,8 @@
 
 
 bool
-deliver_in_batches(Session *session, const int64_t *seqs, size_t count, size_t size, LikeTotals *totals)
+deliver_in_batches(Session *session, const int64_t *seqs, size_t count, size_t size, LikeTotals *totals,
+				   int64_t *refused)
 {
 	int batch = 0;
 
@@ -13,11 +14,18 @@ deliver_in_batches(Session *session, const int64_t *seqs, size_t count, size_t s
 		LikeTotals part = {0};
 		size_t length = count - from < size ? count - from : size;
 
-		if (!like_deliver(session, seqs + from, length, ++batch, &part))
+		if (like_deliver(session, seqs + from, length, ++batch, &part))
+		{
+			like_totals_add(totals, &part);
+		}
+		else if (session_is_lost(session))
 		{
 			return false;
 		}
-		like_totals_add(totals, &part);
+		else
+		{
+			(*refused)++;
+		}
 	}
 	return true;
 }
@@ -36,6 +44,18 @@ clear_all(Scene *scene, Session *session)
 	clear_derived(scene, session);
 	require(scene, session_execute(session, "DELETE FROM like_outbox; DELETE FROM like_fact; "
 											"UPDATE like_seq SET last = 0"));
+}
+
+
+void
+commit(Scene *scene, Session *session)
+{
+	SqlStatus status = session_commit(session);
+
+	if (status != SQL_OK)
+	{
+		scene_broken(scene, "COMMIT ended as %s: %s", sql_status_name(status), session_error(session)->message);
+	}
 }
 
 

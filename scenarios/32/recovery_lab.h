@@ -1,18 +1,27 @@
-/* What the cases of suite 32 about damage, rebuilds and recovery share; all of it belongs to the case's own thread but deliver_in_batches(). */
+/*
+ * What the cases of suite 32 about damage, rebuilds and recovery share. All but deliver_in_batches() belongs to the
+ * thread that runs the case.
+ */
 #ifndef COUNTERPROOF_RECOVERY_LAB_H
 #define COUNTERPROOF_RECOVERY_LAB_H
 
 #include "lab.h"
 
-/* For workers: deliver these numbers in their order, `size` a batch. Adds to *totals. false: reported. */
-extern bool deliver_in_batches(Session *session, const int64_t *seqs, size_t count, size_t size,
-							   LikeTotals *totals) MUST_CHECK;
+/*
+ * For workers: deliver these numbers in their order, `size` a batch. Adds to *totals. A batch that the server refuses is
+ * reported and counted in *refused, and the next one follows: that is for the case to judge. false: the session is lost.
+ */
+extern bool deliver_in_batches(Session *session, const int64_t *seqs, size_t count, size_t size, LikeTotals *totals,
+							   int64_t *refused) MUST_CHECK;
 
 /* Load a file of sql/like over the function of the same name; it stays until another is loaded. */
 extern void load_variant(Scene *scene, Session *session, const char *path);
 
 /* Empty everything but the items and their count rows; numbers start again at 1. */
 extern void clear_all(Scene *scene, Session *session);
+
+/* End the transaction block of a session; a COMMIT that is refused ends the case. */
+extern void commit(Scene *scene, Session *session);
 
 /* like_count.n of an item that has a count row. */
 extern int64_t count_of(Scene *scene, Session *session, int64_t item);

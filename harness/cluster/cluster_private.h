@@ -1,0 +1,36 @@
+/* What the files of the cluster module share. */
+#ifndef COUNTERPROOF_CLUSTER_PRIVATE_H
+#define COUNTERPROOF_CLUSTER_PRIVATE_H
+
+#include <sys/stat.h>
+
+#include "../cluster.h"
+
+#define SUPERUSER "counterproof"
+#define PORT 5432 /* part of the socket's name; nothing listens on TCP */
+#define PRIVATE_NAME "cp-XXXXXX"
+#define COPY_MS 60000
+
+/* The account that server programs run as, NULL: the caller's own. */
+extern const Account *kit_account(const ServerKit *kit);
+
+/* Run a program to a good end. false: reported with `purpose` and what the program said last. */
+extern bool kit_run(const char *purpose, const char *const *argv, const Account *account, const char *directory,
+					int64_t ms) MUST_CHECK;
+
+/* For a message of one line: what a program said last. Cuts the newlines off the end. */
+extern const char *kit_last_line(Text *output);
+
+/* What others can change, or put there, must not become a server of ours. false: reported. */
+extern bool kit_check_trusted(const char *what, const char *path, const struct stat *status) MUST_CHECK;
+
+/* A directory owned by the account, 0700, known to the reaper. The path is the caller's. NULL: reported. */
+extern char *private_directory_make(const ServerKit *kit, int *slot) MUST_CHECK;
+
+/* Frees the path. false: reported. */
+extern bool private_directory_remove(char *path, int slot) MUST_CHECK;
+
+/* Find the initdb'd directory of this build in the cache, or make it. false: reported. */
+extern bool cluster_template_ensure(const ServerKit *kit, char *path, size_t size) MUST_CHECK;
+
+#endif

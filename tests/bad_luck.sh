@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# Bad input and bad luck: each gets one clear line on stderr and the right exit code, and nothing is left running.
+#
+#   tests/bad_luck.sh PROGRAM    PROGRAM is the built counterproof; COUNTERPROOF_PG_BIN names the server's binaries
+set -uo pipefail
+
+program=$1
+pg_bin=${COUNTERPROOF_PG_BIN:?names the folder of PostgreSQL 16 binaries}
+work=$(mktemp -d /tmp/bl-XXXXXX)
+trap 'chmod -R u+rwx "$work"; rm -rf "$work"' EXIT
+chmod 755 "$work"
+mkdir "$work/evidence" "$work/scratch"
+chmod 1777 "$work/scratch"
+
+# Every process below inherits the mark, servers and their backends included.
+export BAD_LUCK=$work TMPDIR=$work/scratch COUNTERPROOF_EVIDENCE=$work/evidence
+unset COUNTERPROOF_SCALE
+failures=0
+
+complain() {
+	printf 'bad luck: %s\n' "$*" >&2
+	failures=$((failures + 1))
+}
+
+marked() { # the pids that carry the mark, but for this script's own
+	grep -lzx "BAD_LUCK=$work" /proc/[0-9]*/environ 2>/dev/null | sed 's,/proc/\([0-9]*\)/.*,\1,' | while read -r pid; do
+		# a zombie or a helper of this very pipeline is no leftover
+		if [[ $pid != "$$" && $(ps -o stat= -o args= -p "$pid" 2>/dev/null) != *'bad_luck.sh'* ]] &&
+			grep -qzx "BAD_LUCK=$work" "/proc/$pid/environ" 2>/dev/null; then
+			printf '%s ' "$pid"
+		fi
+	done
+}
+
+expect_quiet() { # what; within a second nothing of the run is left, neither processes nor folders
+	local left='' i
+	for ((i = 0; i < 20; i++)); do
+		left=$(marked)
+		if [[ -z $left && -z $(ls "$work/scratch") ]]; then
+			return
+		fi
+		read -rt 0.05 <> <(:) || true
+	done
+	complain "$1: left running: $(ps -o pid=,args= -p "${left// /,}0" | tr '\n' ';') left behind: $(ls "$work/scratch")"
+}
+
+expect() { # exit code, words on stderr, argument...
+	local want=$1 words=$2 code lines
+	shift 2
+	timeout 60 "$program" "$@" >"$work/out" 2>"$work/err" </dev/null
+	code=$?
+	lines=$(wc -l <"$work/err")
+	[[ $code == "$want" ]] || complain "$*: exit $code, not $want: $(cat "$work/err")"
+	grep -qF -- "$words" "$work/err" || complain "$*: does not say '$words': $(cat "$work/err")"
+	((lines <= ${most_lines:-1})) || complain "$*: $lines lines on stderr: $(cat "$work/err")"
+	expect_quiet "$*"
+}
+
+# --- input ---
+
+expect 5 '32-K' 32-k
+expect 5 '32' 33
+expect 2 '--repeat' --repet 3 32-A
+expect 2 '--seed' 32-A --seed -1
+expect 2 '--repeat' 32-A --repeat 0
+expect 2 '--jobs' 32-A --jobs many
+expect 2 '--shard' 32-A --shard 3/2
+expect 2 '' --keep --repeat 2 32-A
+COUNTERPROOF_REPEAT=none expect 2 'COUNTERPROOF_REPEAT' 32-A
+
+# --- the server's binaries and folders ---
+
+COUNTERPROOF_PG_BIN='' expect 3 'PostgreSQL 16' 32-A
+expect 3 "$work" 32-A --pg-bin "$work"
+
+fake() { # a folder of binaries whose postgres is a script
+	mkdir -p "$work/$1"
+	ln -sf "$pg_bin"/* "$work/$1/"
+	rm "$work/$1/postgres"
+	cat >"$work/$1/postgres"
+	chmod 755 "$work/$1/postgres"
+}
+
+fake wrong <<<$'#!/bin/sh\necho "postgres (PostgreSQL) 15.18"'
+expect 3 '15' 32-A --pg-bin "$work/wrong"
+
+fake dying <<END
+#!/bin/sh
+if [ "\$1" = --version ]; then exec "$pg_bin/postgres" --version; fi
+case "\$*" in *--boot*|*--single*|*-C*) exec "$pg_bin/postgres" "\$@" ;; esac
+echo "FATAL:  no luck today" >&2
+exit 1
+END
+most_lines=12 expect 3 'no luck today' 32-A --pg-bin "$work/dying"
+
+TMPDIR=$work/nowhere expect 3 "$work/nowhere" 32-A
+long=$work/scratch/$(printf 'd%.0s' {1..100})
+mkdir "$long"
+chmod 777 "$long"
+(
+	export TMPDIR=$long
+	timeout 60 "$program" 32-A >/dev/null 2>"$work/err"
+	[[ $? == 3 ]] && grep -q 'too long' "$work/err" && (($(wc -l <"$work/err") == 1))
+) || complain "a socket path too long: $(cat "$work/err")"
+rm -rf "$long"
+
+# --- the evidence folder ---
+
+touch "$work/file"
+expect 3 "$work/file" 32-A --evidence "$work/file"
+if ((EUID != 0)); then
+	mkdir -m 555 "$work/closed"
+	expect 3 "$work/closed" 32-A --evidence "$work/closed"
+fi
+
+# --- signals, at any moment ---
+
+strike() { # signal, seconds, exit code or any
+	local pid code
+	"$program" 32 --color never >"$work/out" 2>"$work/err" </dev/null &
+	pid=$!
+	read -rt "$2" <> <(:) || true
+	kill "-$1" "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+	code=$?
+	if ((code == 0)); then
+		return # it had ended before
+	fi
+	[[ $code == "$3" ]] || complain "SIG$1 after $2 s: exit $code, not $3: $(cat "$work/err")"
+	if grep -q '^SUMMARY' "$work/evidence/output.txt"; then
+		complain "SIG$1 after $2 s: a SUMMARY of a run that did not end"
+	fi
+	rm -f "$work/evidence/output.txt"
+	expect_quiet "SIG$1 after $2 s"
+}
+
+expect 0 '' 32-A
+for moment in 0.01 0.05 0.1 0.2 0.4 0.8 1.2 1.8; do
+	rm -f "$work/evidence/output.txt"
+	touch "$work/evidence/output.txt"
+	strike INT "$moment" 130
+	touch "$work/evidence/output.txt"
+	strike TERM "$moment" 130
+	touch "$work/evidence/output.txt"
+	strike KILL "$moment" 137
+done
+
+if ((failures > 0)); then
+	printf '%d passed, %d failed\n' 0 "$failures"
+	exit 1
+fi
