@@ -168,9 +168,9 @@ measure_run(const Bench *bench, const char *selection, const char *evidence, dou
 static bool
 bench_suite(const Bench *bench, const char *evidence)
 {
-	double floors[PAIRS_MAX];
-	double suite[PAIRS_MAX];
-	double single[PAIRS_MAX];
+	double floors[PAIRS_MAX] = {0};
+	double suite[PAIRS_MAX] = {0};
+	double single[PAIRS_MAX] = {0};
 	double floor_seconds;
 	double suite_seconds;
 	double single_seconds;
@@ -368,8 +368,8 @@ make_like_database(const Bench *bench, const char *conninfo, int64_t items)
 static bool
 bench_like_at(const Bench *bench, const char *conninfo, const char *script, int clients)
 {
-	double ours[LIKE_PAIRS];
-	double theirs[LIKE_PAIRS];
+	double ours[LIKE_PAIRS] = {0};
+	double theirs[LIKE_PAIRS] = {0};
 	char what[64];
 
 	for (int i = 0; i < LIKE_PAIRS; i++)
@@ -466,8 +466,8 @@ static bool
 bench_drain(const Bench *bench, Cluster *cluster)
 {
 	char *conninfo = string_copy(cluster_conninfo(cluster, "postgres"));
-	double ours[DRAIN_PAIRS];
-	double bare[DRAIN_PAIRS];
+	double ours[DRAIN_PAIRS] = {0};
+	double bare[DRAIN_PAIRS] = {0};
 	Session *session = NULL;
 	bool done = make_like_database(bench, conninfo, DRAIN_ITEMS);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "actor.h"
+#include "suite.h"
 
 #define WORKERS 16
 
@@ -205,8 +206,6 @@ main(void)
 								  no_workers_are_refused};
 	Suite *suite = suite_create("actor");
 	TCase *tcase = tcase_create("actor");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tcase, 60);
 	for (size_t i = 0; i < LENGTH_OF(tests); i++)
@@ -214,9 +213,5 @@ main(void)
 		tcase_add_test(tcase, tests[i]);
 	}
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(suite);
 }

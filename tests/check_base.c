@@ -1,5 +1,6 @@
 /* The ground floor: what is printed, how deadlines and waits end, strings, files. */
 #include "base.h"
+#include "suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -420,7 +421,6 @@ main(void)
 {
 	Suite *suite = suite_create("base");
 	TCase *tcase = tcase_create("base");
-	SRunner *runner;
 	int failed;
 
 	if (mkdtemp(folder) == NULL)
@@ -430,14 +430,11 @@ main(void)
 	}
 	add_tests(tcase);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
+	failed = suite_run(suite);
 	if (rmdir(folder) != 0)
 	{
 		perror(folder);
 		return EXIT_FAILURE;
 	}
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return failed;
 }

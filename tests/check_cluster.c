@@ -11,6 +11,7 @@
 
 #include "cluster.h"
 #include "session.h"
+#include "suite.h"
 
 #define PATIENCE_MS 60000
 
@@ -568,7 +569,6 @@ int
 main(void)
 {
 	Suite *suite = suite_create("cluster");
-	SRunner *runner;
 	int failed;
 
 	bindir = getenv("COUNTERPROOF_PG_BIN");
@@ -581,13 +581,10 @@ main(void)
 	unsetenv("TMPDIR");
 	setenv("COUNTERPROOF_CACHE", cache, 1);
 	suite_add_tcase(suite, cases());
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
+	failed = suite_run(suite);
 	if (!process_remove_directory(cache, deadline_in_ms(PATIENCE_MS)))
 	{
 		return EXIT_FAILURE;
 	}
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return failed;
 }

@@ -17,6 +17,7 @@
 #include <libxml/tree.h>
 
 #include "evidence.h"
+#include "suite.h"
 
 static char root[64];
 
@@ -681,16 +682,10 @@ main(void)
 {
 	Suite *suite = suite_create("evidence");
 	TCase *tcase = tcase_create("evidence");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, make_root, remove_root);
 	add_tests(tcase);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "fault.h"
 #include "reaper.h"
+#include "suite.h"
 
 /* Each test has a history of its own and, where it wants one, a server of its own: a child of Check cannot share one. */
 
@@ -267,7 +268,6 @@ main(void)
 	Suite *suite = suite_create("fault");
 	TCase *programs = tcase_create("programs");
 	TCase *servers = tcase_create("servers");
-	SRunner *runner;
 	int failed;
 
 	if (getenv("COUNTERPROOF_PG_BIN") == NULL)
@@ -295,14 +295,11 @@ main(void)
 	tcase_add_test(servers, a_backend_that_lives_on_is_no_firing);
 	suite_add_tcase(suite, servers);
 
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
+	failed = suite_run(suite);
 	/* A failed test leaves its server behind: then the reaper, undismissed, ends it. */
-	if (failed == 0)
+	if (failed == EXIT_SUCCESS)
 	{
 		reaper_dismiss();
 	}
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return failed;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "history.h"
+#include "suite.h"
 
 static char path[64];
 
@@ -374,8 +375,6 @@ main(void)
 								  threads_and_processes_do_not_disturb_each_other};
 	Suite *suite = suite_create("history");
 	TCase *tcase = tcase_create("history");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, make_path, remove_path);
@@ -384,9 +383,5 @@ main(void)
 		tcase_add_test(tcase, tests[i]);
 	}
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 
 #include "options.h"
 #include "registry.h"
+#include "suite.h"
 
 #define WORDS_MAX 32
 
@@ -300,8 +301,6 @@ main(void)
 {
 	Suite *suite = suite_create("options");
 	TCase *tcase = tcase_create("options");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tcase, 30);
 	tcase_add_checked_fixture(tcase, NULL, forget);
@@ -316,7 +315,6 @@ main(void)
 	tcase_add_test(tcase, selection);
 	tcase_add_test(tcase, selection_refused);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
 	for (char **variable = environ; *variable != NULL;)
 	{
 		if (strncmp(*variable, "COUNTERPROOF_", 13) == 0)
@@ -333,8 +331,5 @@ main(void)
 		}
 	}
 	unsetenv("PG_BIN");
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(suite);
 }

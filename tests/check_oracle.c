@@ -4,6 +4,7 @@
 
 #include "oracle.h"
 #include "rng.h"
+#include "suite.h"
 
 /* Histories are written by hand, times in ms. The key is (user, 1); want follows from the version unless said. */
 
@@ -668,8 +669,6 @@ int
 main(void)
 {
 	Suite *suite = suite_create("oracle");
-	SRunner *runner;
-	int failed;
 
 	add_case(suite, "verdicts",
 			 (const TTest *const[]){an_empty_history_is_unknown, no_acked_change_is_unknown, violated_outranks_unknown,
@@ -689,9 +688,5 @@ main(void)
 									numbers_respect_real_time_across_registers, numbers_follow_versions,
 									the_judge_agrees_with_an_exhaustive_search, NULL});
 
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(suite);
 }

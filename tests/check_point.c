@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "point.h"
+#include "suite.h"
 
 typedef struct
 {
@@ -279,8 +280,6 @@ main(void)
 								  options_are_parsed};
 	Suite *suite = suite_create("point");
 	TCase *tcase = tcase_create("point");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, NULL, point_disarm_all);
@@ -290,9 +289,5 @@ main(void)
 	}
 	tcase_add_test_raise_signal(tcase, arming_without_a_hit_ends_the_program, SIGABRT);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(suite);
 }

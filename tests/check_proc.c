@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "proc.h"
+#include "suite.h"
 
 #define PATIENCE_MS 10000
 
@@ -495,8 +496,6 @@ main(void)
 {
 	Suite *suite = suite_create("proc");
 	TCase *tcase = tcase_create("proc");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, exec_failure_is_found);
@@ -520,9 +519,5 @@ main(void)
 	tcase_add_test(tcase, a_forked_copy_leaves_the_program_alone);
 	tcase_add_test(tcase, starting_beside_busy_threads);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base.h"
+#include "suite.h"
 
 START_TEST(draws_are_those_of_splitmix64)
 {
@@ -134,8 +135,6 @@ main(void)
 {
 	Suite *suite = suite_create("rng");
 	TCase *tcase = tcase_create("rng");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tcase, 20);
 	tcase_add_test(tcase, draws_are_those_of_splitmix64);
@@ -145,9 +144,5 @@ main(void)
 	tcase_add_test(tcase, a_shuffle_is_a_permutation_and_every_one_occurs);
 	tcase_add_test(tcase, a_random_seed_is_new_each_time_and_fits_a_bigint);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(suite);
 }

@@ -3,6 +3,7 @@
  * server. Backends are terminated here, the server never is. Each test works in a schema of its own.
  */
 #include "session.h"
+#include "suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -134,7 +135,7 @@ START_TEST(connects_by_string_and_by_uri)
 
 	ck_assert(session_query(lab, &result,
 							"SELECT format('postgresql:///%s?host=%s&port=%s&user=%s', current_database(),"
-							" split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port'),"
+							" trim('\"' FROM current_setting('unix_socket_directories')), current_setting('port'),"
 							" current_user)",
 							NO_ARGS));
 	uri = string_copy(sql_text(result, 0, 0));
@@ -880,8 +881,6 @@ main(void)
 {
 	Suite *suite = suite_create("session");
 	TCase *tcase = tcase_create("session");
-	SRunner *runner;
-	int failed;
 
 	conninfo = getenv("COUNTERPROOF_TEST_CONNINFO");
 	if (conninfo == NULL || conninfo[0] == '\0')
@@ -891,9 +890,5 @@ main(void)
 	}
 	add_tests(tcase);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(suite);
 }

@@ -48,7 +48,8 @@ extern bool like_prepare(Session *session) MUST_CHECK;
  * Set the state of (user, item) to `want`. Safe to repeat. One round trip, one transaction, Read Committed, outside any
  * transaction block; 40001 and 40P01 are retried whole, bounded and counted. A lost connection is UNKNOWN when the
  * answer had arrived and the commit had not been confirmed (xid known: ask like_resolve() after recovery); lost before
- * any answer arrived, it certainly was not carried out (unix socket), which is REJECTED with 08006.
+ * any answer arrived, it certainly was not carried out (unix socket), which is REJECTED with the SQLSTATE of the loss,
+ * 08006 or what the server said in parting. false only for a session that was lost before the call.
  */
 extern bool like_set(Session *session, int64_t user, int64_t item, bool want, LikeResult *result) MUST_CHECK;
 
@@ -81,15 +82,16 @@ typedef struct
 
 /*
  * Deliver a list of event numbers as one batch in one transaction; any order, any repetition. totals are this batch's
- * (applied + covered + dup = count), watermark where it stands now. The points consumer.before_commit and
- * consumer.after_commit are reached with the detail "batch=N seq=A..B".
+ * (applied + covered + dup = count), watermark where it stands now. An event that is not in the outbox or whose item has
+ * no count row fails the batch whole and is named. The points consumer.before_commit and consumer.after_commit are
+ * reached with the detail "batch=N seq=A..B", the smallest and the largest number of the list.
  */
 extern bool like_deliver(Session *session, const int64_t *seqs, size_t count, int batch, LikeTotals *totals) MUST_CHECK;
 
 /* The numbers of committed events above `after`, `most` at the most, in order. *seqs is allocated, caller frees. */
 extern bool like_pull(Session *session, int64_t after, int64_t most, int64_t **seqs, size_t *count) MUST_CHECK;
 
-/* Pull from the watermark and deliver until nothing is left. Adds to *totals. */
+/* Pull from above the watermark and deliver until nothing is left. Adds to *totals, whose watermark is replaced. */
 extern bool like_drain(Session *session, int64_t batch_size, LikeTotals *totals) MUST_CHECK;
 
 extern bool like_watermark(Session *session, int64_t *watermark) MUST_CHECK;
@@ -136,7 +138,7 @@ extern void like_snapshot_free(LikeSnapshot *snapshot);
 extern bool like_install(Session *session, int64_t snapshot_seq, const LikeBaseline *baseline, Isolation isolation,
 						 LikeInstall *install) MUST_CHECK;
 
-/* Snapshot, then every item. `report` (may be NULL) is told of each; may be called with rows that did not change. */
+/* Snapshot, then every item. `report` (may be NULL) is told of each, also where nothing changed. */
 typedef void (*LikeInstallReport)(void *context, const LikeBaseline *baseline, const LikeInstall *install);
 extern bool like_rebuild_all(Session *session, LikeInstallReport report, void *context) MUST_CHECK;
 
@@ -149,7 +151,7 @@ typedef struct
 	bool stale;              /* lag > allowed_lag */
 } LikeCount;
 
-/* Found=false when there is no count row. Never reads facts. */
+/* *found is false when the item has no count row. Never reads facts. */
 extern bool like_read_count(Session *session, int64_t item, int64_t allowed_lag, bool *found,
 							LikeCount *count) MUST_CHECK;
 
@@ -193,7 +195,10 @@ typedef struct
 	LikeReadAudit after; /* step 4 */
 } LikeRecovery;
 
-/* `tell` gets one line a step, "recovery 1/4 ...". `batch_size` for draining. */
+/*
+ * `tell` gets "recovery 1/4 ..." lines, a line per item that the rebuild changes among them. Step 1 delivers one batch
+ * from the watermark, step 4 the rest in batches of `batch_size`. false: a step could not be done, reported.
+ */
 typedef void (*LikeTell)(void *context, const char *line);
 extern bool like_recover(Session *session, int64_t batch_size, LikeTell tell, void *context,
 						 LikeRecovery *recovery) MUST_CHECK;

@@ -10,6 +10,7 @@
 
 #include "base.h"
 #include "proc.h"
+#include "../suite.h"
 
 #define RUN_MS 60000
 
@@ -184,8 +185,6 @@ main(void)
 {
 	Suite *suite = suite_create("canaries");
 	TCase *tcase = tcase_create("results");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, make_folder, remove_folder);
 	tcase_set_timeout(tcase, 120);
@@ -194,9 +193,5 @@ main(void)
 	tcase_add_test(tcase, next_case_gets_a_new_server);
 	tcase_add_test(tcase, jobs_keep_the_order);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(suite);
 }
