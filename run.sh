@@ -299,8 +299,8 @@ case $command in
 		find_pgbench || unpack_pgbench
 		exec 9>&-
 		unset "${!PG@}"
-		export COUNTERPROOF_PGBENCH=$pgbench
-		exec "$home/bench/run.sh" "${@:2}"
+		export COUNTERPROOF_PGBENCH=$pgbench COUNTERPROOF_PROGRAMS=$build
+		exec "$build/counterproof-bench" "${@:2}"
 		;;
 	*)
 		prepare build
