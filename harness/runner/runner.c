@@ -30,7 +30,8 @@
 typedef struct
 {
 	const Scenario *scenario;
-	int index;   /* in the evidence */
+	int index; /* in the evidence */
+	int repetition;
 	pid_t host;  /* 0: not running */
 	int fd;      /* messages */
 	Text unread; /* bytes of a line not complete yet */
@@ -54,7 +55,8 @@ typedef struct
 	EvidenceCase *names;
 	CaseRun *runs;
 	int run_count;
-	int next; /* the next run to start */
+	CaseRun **order; /* in which they start */
+	int next;        /* the next run to start */
 	int running;
 	bool stop; /* start nothing more */
 	int not_passed;
@@ -408,7 +410,7 @@ start_more(Runner *runner)
 {
 	while (!runner->stop && !interrupted && runner->next < runner->run_count && runner->running < runner->config->jobs)
 	{
-		if (!start_run(runner, &runner->runs[runner->next++]))
+		if (!start_run(runner, runner->order[runner->next++]))
 		{
 			return false;
 		}
@@ -428,10 +430,10 @@ serve(Runner *runner, const sigset_t *while_waiting, int timeout_ms)
 
 	for (int i = 0; i < runner->next && count < LENGTH_OF(fds); i++)
 	{
-		if (runner->runs[i].host > 0)
+		if (runner->order[i]->host > 0)
 		{
-			fds[count] = (struct pollfd){.fd = runner->runs[i].fd, .events = POLLIN};
-			of[count++] = &runner->runs[i];
+			fds[count] = (struct pollfd){.fd = runner->order[i]->fd, .events = POLLIN};
+			of[count++] = runner->order[i];
 		}
 	}
 	if (ppoll(fds, count, timeout_ms < 0 ? NULL : &timeout, while_waiting) <= 0)
@@ -465,9 +467,9 @@ end_hosts(Runner *runner, int signal_number)
 {
 	for (int i = 0; i < runner->next; i++)
 	{
-		if (runner->runs[i].host > 0)
+		if (runner->order[i]->host > 0)
 		{
-			kill(runner->runs[i].host, signal_number);
+			kill(runner->order[i]->host, signal_number);
 		}
 	}
 }
@@ -521,6 +523,25 @@ run_all(Runner *runner)
 }
 
 
+/* Side by side, the case that may take longest starts first, so that none is left to run alone at the end. */
+static int
+compare_starts(const void *a, const void *b)
+{
+	const CaseRun *x = *(CaseRun *const *) a;
+	const CaseRun *y = *(CaseRun *const *) b;
+
+	if (x->repetition != y->repetition)
+	{
+		return x->repetition < y->repetition ? -1 : 1;
+	}
+	if (x->scenario->deadline_ms != y->scenario->deadline_ms)
+	{
+		return x->scenario->deadline_ms > y->scenario->deadline_ms ? -1 : 1;
+	}
+	return x->index - y->index;
+}
+
+
 static void
 plan(Runner *runner, const Scenario *const *scenarios, int count)
 {
@@ -528,6 +549,7 @@ plan(Runner *runner, const Scenario *const *scenarios, int count)
 
 	runner->run_count = rounds * count;
 	runner->runs = memory_get((size_t) runner->run_count * sizeof(CaseRun));
+	runner->order = memory_get((size_t) runner->run_count * sizeof(CaseRun *));
 	runner->names = memory_get((size_t) runner->run_count * sizeof(EvidenceCase));
 	for (int i = 0; i < runner->run_count; i++)
 	{
@@ -535,8 +557,14 @@ plan(Runner *runner, const Scenario *const *scenarios, int count)
 
 		runner->runs[i].scenario = scenario;
 		runner->runs[i].index = i;
+		runner->runs[i].repetition = i / count + 1;
+		runner->order[i] = &runner->runs[i];
 		runner->names[i] = (EvidenceCase){scenario->suite, scenario->id,   scenario->title,
 										  scenario->claim, scenario->kind, i / count + 1};
+	}
+	if (runner->config->jobs > 1)
+	{
+		qsort(runner->order, (size_t) runner->run_count, sizeof(CaseRun *), compare_starts);
 	}
 }
 
@@ -572,9 +600,9 @@ close_server(Runner *runner)
 		cluster_keep(runner->cluster);
 		for (int i = 0; i < runner->next; i++)
 		{
-			if ((runner->runs[i].scenario->needs & NEEDS_DATABASE) != 0)
+			if ((runner->order[i]->scenario->needs & NEEDS_DATABASE) != 0)
 			{
-				progress_kept(cluster_conninfo(runner->cluster, runner->runs[i].database));
+				progress_kept(cluster_conninfo(runner->cluster, runner->order[i]->database));
 			}
 		}
 	}
@@ -651,6 +679,7 @@ runner_run(const RunnerConfig *config, const Scenario *const *scenarios, int cou
 	}
 	free(runner.server);
 	free(runner.runs);
+	free(runner.order);
 	free(runner.names);
 	return code;
 }

@@ -448,6 +448,6 @@ const Scenario scenario_32_j = {
 	.guarantee = "the identity holds in every sample; drained counts equal facts",
 	.observed = "read-side audit of every sample, processed_event, the judge's verdict",
 	.needs = NEEDS_DATABASE,
-	.deadline_ms = 60000,
+	.deadline_ms = 90000,
 	.run = run,
 };

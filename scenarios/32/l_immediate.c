@@ -515,6 +515,6 @@ const Scenario scenario_32_l = {
 	.observed = "states of the clients, audits before draining, outbox rows matched one by one",
 	.needs = NEEDS_CLUSTER,
 	.server_setting = "autovacuum = off",
-	.deadline_ms = 60000,
+	.deadline_ms = 90000,
 	.run = run,
 };

@@ -16,9 +16,10 @@
 -- numbers that follow each other are one index range instead of a probe each. A few old events cost a few probes.
 --
 -- Why the settings: the plan has to be right on tables that nobody has analysed and for the whole life of a session,
--- in which they grow from nothing. One index range per run and one probe per event and item are right whatever history
--- holds, so nothing else is left to choose from, and OFFSET 0 keeps the run outside: joined the other way round, or
--- by hash or merge, a few events would cost a walk over history. Compiling would cost more than the batch.
+-- in which they grow from nothing. One index range per run, one probe per event and per item are right whatever history
+-- holds, so nothing else is left to choose from, and OFFSET 0 keeps the smaller side outside: joined the other way round,
+-- or by hash or merge, a few events would cost a walk over history or over all items. The locked count rows stay where
+-- they are, so they are updated by their place. Compiling the plan would cost more than the batch.
 
 CREATE OR REPLACE FUNCTION like_consume(p_seqs bigint[],
 	OUT applied bigint, OUT covered bigint, OUT dup bigint, OUT watermark bigint)
@@ -62,14 +63,15 @@ BEGIN
 		SELECT o.seq, o.item_id, o.delta, o.seq <= c.base_seq AS in_baseline
 			FROM unnest(v_fresh) run CROSS JOIN LATERAL (
 				SELECT l.* FROM like_outbox l WHERE l.seq >= lower(run) AND l.seq < upper(run) OFFSET 0) o
-			JOIN like_count c ON c.item_id = o.item_id
+			CROSS JOIN LATERAL (SELECT k.base_seq FROM like_count k WHERE k.item_id = o.item_id OFFSET 0) c
 	), registered AS (
 		INSERT INTO processed_event (seq, how)
 			SELECT e.seq, CASE WHEN e.in_baseline THEN 'COVERED' ELSE 'APPLIED' END FROM event e
 	), counted AS (
 		UPDATE like_count c SET n = c.n + d.delta
 			FROM (SELECT e.item_id, sum(e.delta) AS delta FROM event e WHERE NOT e.in_baseline GROUP BY e.item_id) d
-			WHERE c.item_id = d.item_id
+			CROSS JOIN LATERAL (SELECT k.ctid AS place FROM like_count k WHERE k.item_id = d.item_id OFFSET 0) k
+			WHERE c.ctid = k.place
 	)
 	SELECT count(*) FILTER (WHERE NOT e.in_baseline), count(*) FILTER (WHERE e.in_baseline)
 		INTO applied, covered FROM event e;
