@@ -18,14 +18,16 @@
 -- Why the settings: the plan has to be right on tables that nobody has analysed and for the whole life of a session,
 -- in which they grow from nothing. One index range per run, one probe per event and per item are right whatever history
 -- holds, so nothing else is left to choose from, and OFFSET 0 keeps the smaller side outside: joined the other way round,
--- or by hash or merge, a few events would cost a walk over history or over all items. The locked count rows stay where
--- they are, so they are updated by their place. Compiling the plan would cost more than the batch.
+-- or by hash or merge, a few events would cost a walk over history or over all items. ORDER BY seq keeps the
+-- range on the key: the index on (item_id, seq) would be walked whole. The locked count rows stay where they are, so they
+-- are updated by their place. Compiling the plan would cost more than the batch.
 
 CREATE OR REPLACE FUNCTION like_consume(p_seqs bigint[],
 	OUT applied bigint, OUT covered bigint, OUT dup bigint, OUT watermark bigint)
 LANGUAGE plpgsql VOLATILE STRICT
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_material = off
@@ -51,7 +53,7 @@ BEGIN
 	PERFORM c.item_id FROM like_count c
 		WHERE c.item_id = ANY (ARRAY(
 			SELECT DISTINCT o.item_id FROM unnest(v_listed) run CROSS JOIN LATERAL (
-				SELECT l.item_id FROM like_outbox l WHERE l.seq >= lower(run) AND l.seq < upper(run) OFFSET 0) o))
+				SELECT l.item_id FROM like_outbox l WHERE l.seq >= lower(run) AND l.seq < upper(run) ORDER BY l.seq OFFSET 0) o))
 		ORDER BY c.item_id FOR UPDATE;
 
 	SELECT coalesce(range_agg(int8range(p.seq, p.seq + 1)), '{}') INTO v_known
@@ -62,7 +64,7 @@ BEGIN
 	WITH event AS MATERIALIZED (
 		SELECT o.seq, o.item_id, o.delta, o.seq <= c.base_seq AS in_baseline
 			FROM unnest(v_fresh) run CROSS JOIN LATERAL (
-				SELECT l.* FROM like_outbox l WHERE l.seq >= lower(run) AND l.seq < upper(run) OFFSET 0) o
+				SELECT l.* FROM like_outbox l WHERE l.seq >= lower(run) AND l.seq < upper(run) ORDER BY l.seq OFFSET 0) o
 			CROSS JOIN LATERAL (SELECT k.base_seq FROM like_count k WHERE k.item_id = o.item_id OFFSET 0) c
 	), registered AS (
 		INSERT INTO processed_event (seq, how)
