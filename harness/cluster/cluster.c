@@ -53,11 +53,15 @@ settings_append(Text *text, const char *directory)
 					  "log_line_prefix = '%%m [%%p] %%a '\nrecovery_init_sync_method = syncfs\n");
 }
 
-/* As the account: in a folder that belongs to it, a file of root's making could be swapped for a link. */
+/*
+ * As the account: in a folder that belongs to it, a file of root's making could be swapped for a link. Made under a
+ * name of its own each time, because the name decides where on the disk ext4 puts it; see spread_below().
+ */
 static bool
 copy_template(const Cluster *cluster, const char *template)
 {
-	static const char script[] = "umask 077; cp -R \"$1\" \"$2\" && chmod 0700 \"$2\" && "
+	static const char script[] = "umask 077; fresh=$(mktemp -d \"$2.XXXXXXXX\") && mv \"$fresh\" \"$2\" && "
+								 "cp -R \"$1/.\" \"$2\" && chmod 0700 \"$2\" && "
 								 "printf '%s' \"$3\" >> \"$2/postgresql.conf\"";
 	Text settings = {0};
 	bool done;

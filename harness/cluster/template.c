@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "../reaper.h"
@@ -18,6 +20,29 @@
 
 
 /* --- private directories --- */
+
+/*
+ * ext4 gives out no inode that was freed within the last minutes, and looks through all of these for each new file: a run
+ * soon after another, whose thousands of files were just removed, spent a third of its time there (measured). A
+ * directory that is the top of a hierarchy has its own directories spread over the disk. A hint: where it is not
+ * taken, nothing is lost but time.
+ */
+static void
+spread_below(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int flags;
+
+	if (fd >= 0 && ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0)
+	{
+		flags |= FS_TOPDIR_FL;
+		(void) ioctl(fd, FS_IOC_SETFLAGS, &flags);
+	}
+	if (fd >= 0)
+	{
+		close(fd);
+	}
+}
 
 char *
 private_directory_make(const ServerKit *kit, int *slot)
@@ -35,6 +60,7 @@ private_directory_make(const ServerKit *kit, int *slot)
 	{
 		goto undo;
 	}
+	spread_below(path);
 	if (kit->drops && chown(path, kit->account.uid, kit->account.gid) != 0)
 	{
 		report_error("cannot give %s to account %s: %s", path, kit->account_name, strerror(errno));
