@@ -37,7 +37,7 @@ enum
 	REDELIVERED_MOST = 10,
 	SAMPLES_LEAST = 50,
 	REFUSED_MOST = 20, /* a consumer that is refused again and again gives up */
-	IDLE_MS = 5,       /* a consumer that found nothing waits for a batch, but no longer than this */
+	IDLE_MS = 20,      /* a consumer that found nothing waits for a batch, but no longer than this */
 	WAIT_MS = 20000
 };
 
