@@ -19,8 +19,9 @@
 -- in which they grow from nothing. One index range per run, one probe per event and per item are right whatever history
 -- holds, so nothing else is left to choose from, and OFFSET 0 keeps the smaller side outside: joined the other way round,
 -- or by hash or merge, a few events would cost a walk over history or over all items. ORDER BY seq keeps the
--- range on the key: the index on (item_id, seq) would be walked whole. The locked count rows stay where they are, so they
--- are updated by their place. Compiling the plan would cost more than the batch.
+-- range on the key: the index on (item_id, seq) would be walked whole; +item_id is sorted and not read off its key for
+-- the same reason. The locked count rows stay where they are, so they are updated by their place. An event above the
+-- highest of the baselines needs no look at its own. Compiling the plan would cost more than the batch.
 
 CREATE OR REPLACE FUNCTION like_consume(p_seqs bigint[],
 	OUT applied bigint, OUT covered bigint, OUT dup bigint, OUT watermark bigint)
@@ -38,6 +39,9 @@ DECLARE
 	v_listed int8multirange;
 	v_known int8multirange;
 	v_fresh int8multirange;
+	v_items bigint[];
+	v_locked bigint;
+	v_top bigint;
 	v_seq bigint;
 	v_item bigint;
 	v_before bigint;
@@ -50,11 +54,13 @@ BEGIN
 
 	SELECT w.applied_upto INTO STRICT v_before FROM counter_watermark w WHERE w.id = 1 FOR UPDATE;
 
-	PERFORM c.item_id FROM like_count c
-		WHERE c.item_id = ANY (ARRAY(
-			SELECT DISTINCT o.item_id FROM unnest(v_listed) run CROSS JOIN LATERAL (
-				SELECT l.item_id FROM like_outbox l WHERE l.seq >= lower(run) AND l.seq < upper(run) ORDER BY l.seq OFFSET 0) o))
-		ORDER BY c.item_id FOR UPDATE;
+	SELECT array_agg(DISTINCT o.item_id) INTO v_items
+		FROM unnest(v_listed) run CROSS JOIN LATERAL (
+			SELECT l.item_id FROM like_outbox l WHERE l.seq >= lower(run) AND l.seq < upper(run) ORDER BY l.seq OFFSET 0) o;
+
+	PERFORM c.item_id FROM like_count c WHERE c.item_id = ANY (v_items) ORDER BY +c.item_id FOR UPDATE;
+	GET DIAGNOSTICS v_locked = ROW_COUNT;
+	SELECT max(c.base_seq) INTO v_top FROM like_count c WHERE c.item_id = ANY (v_items);
 
 	SELECT coalesce(range_agg(int8range(p.seq, p.seq + 1)), '{}') INTO v_known
 		FROM unnest(v_listed) run CROSS JOIN LATERAL (
@@ -62,10 +68,10 @@ BEGIN
 	v_fresh := v_listed - v_known;
 
 	WITH event AS MATERIALIZED (
-		SELECT o.seq, o.item_id, o.delta, o.seq <= c.base_seq AS in_baseline
+		SELECT o.seq, o.item_id, o.delta, o.seq <= v_top AND o.seq <= (
+				SELECT c.base_seq FROM like_count c WHERE c.item_id = o.item_id) AS in_baseline
 			FROM unnest(v_fresh) run CROSS JOIN LATERAL (
 				SELECT l.* FROM like_outbox l WHERE l.seq >= lower(run) AND l.seq < upper(run) ORDER BY l.seq OFFSET 0) o
-			CROSS JOIN LATERAL (SELECT k.base_seq FROM like_count k WHERE k.item_id = o.item_id OFFSET 0) c
 	), registered AS (
 		INSERT INTO processed_event (seq, how)
 			SELECT e.seq, CASE WHEN e.in_baseline THEN 'COVERED' ELSE 'APPLIED' END FROM event e
@@ -79,17 +85,17 @@ BEGIN
 		INTO applied, covered FROM event e;
 	dup := cardinality(p_seqs) - applied - covered;
 
-	IF applied + covered < (SELECT sum(upper(run) - lower(run)) FROM unnest(v_fresh) run) THEN
-		SELECT l.seq, o.item_id INTO STRICT v_seq, v_item
-			FROM unnest(p_seqs) l (seq) LEFT JOIN like_outbox o ON o.seq = l.seq
-			WHERE l.seq <@ v_fresh AND NOT EXISTS (SELECT FROM like_count c WHERE c.item_id = o.item_id)
-			ORDER BY l.seq LIMIT 1;
-		IF v_item IS NULL THEN
-			RAISE EXCEPTION 'event % is not in the outbox', v_seq USING ERRCODE = 'no_data_found';
-		END IF;
+	IF v_locked < cardinality(v_items) THEN
+		SELECT o.seq, o.item_id INTO v_seq, v_item FROM unnest(p_seqs) l (seq) JOIN like_outbox o ON o.seq = l.seq
+			WHERE NOT EXISTS (SELECT FROM like_count c WHERE c.item_id = o.item_id)
+			ORDER BY o.seq LIMIT 1;
 		RAISE EXCEPTION 'event %: item % has no count row', v_seq, v_item USING ERRCODE = 'no_data_found';
 	END IF;
-
+	IF applied + covered < (SELECT sum(upper(run) - lower(run)) FROM unnest(v_fresh) run) THEN
+		SELECT min(l.seq) INTO v_seq FROM unnest(p_seqs) l (seq)
+			WHERE l.seq <@ v_fresh AND NOT EXISTS (SELECT FROM like_outbox o WHERE o.seq = l.seq);
+		RAISE EXCEPTION 'event % is not in the outbox', v_seq USING ERRCODE = 'no_data_found';
+	END IF;
 	-- All that was listed is processed now: the run that begins at or before the next number carries the watermark to
 	-- its end. From there it follows what was processed earlier: of the numbers above it, which are distinct, the k-th is
 	-- watermark + k exactly as long as none is missing.
