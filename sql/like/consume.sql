@@ -96,6 +96,7 @@ BEGIN
 			WHERE l.seq <@ v_fresh AND NOT EXISTS (SELECT FROM like_outbox o WHERE o.seq = l.seq);
 		RAISE EXCEPTION 'event % is not in the outbox', v_seq USING ERRCODE = 'no_data_found';
 	END IF;
+
 	-- All that was listed is processed now: the run that begins at or before the next number carries the watermark to
 	-- its end. From there it follows what was processed earlier: of the numbers above it, which are distinct, the k-th is
 	-- watermark + k exactly as long as none is missing.
