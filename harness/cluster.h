@@ -56,7 +56,7 @@ extern bool cluster_start(Cluster *cluster, Deadline deadline) MUST_CHECK;
  */
 extern bool cluster_restart_immediate(Cluster *cluster, Deadline deadline) MUST_CHECK;
 
-/* Check that the postmaster lives and is the one that was started. false: reported, the state is CLUSTER_CRASHED. */
+/* Check that the postmaster lives, is the one started, and accepts connections. false: reported, it is CLUSTER_CRASHED. */
 extern bool cluster_verify_running(Cluster *cluster) MUST_CHECK;
 
 extern ClusterState cluster_state(const Cluster *cluster);

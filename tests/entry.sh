@@ -12,13 +12,13 @@ unset PG_BIN "${!COUNTERPROOF_@}"
 export COUNTERPROOF_CACHE="$scratch/cache" PATH="$scratch/bin:$PATH"
 
 lay_out() {
-	mkdir -p "$tree"/{harness,systems/like,scenarios,cli} "$scratch"/{bin,pg16,pg15}
+	mkdir -p "$tree"/{harness,systems/like,scenarios,cli,bench} "$scratch"/{bin,pg16,pg15}
 	cp -r "$source_tree"/{run.sh,deps,CMakeLists.txt,CMakePresets.json} "$tree"
 	echo 'extern int harness_part; int harness_part;' >"$tree/harness/part.c"
 	echo 'extern int like_part; int like_part;' >"$tree/systems/like/part.c"
 	echo 'extern int scenario_part; int scenario_part;' >"$tree/scenarios/part.c"
 	echo 'extern int command_part; int command_part;' >"$tree/cli/part.c"
-	echo 'int main(void) { return 0; }' >"$tree/systems/like/like_consumer_main.c"
+	echo 'int main(void) { return 0; }' | tee "$tree/systems/like/like_consumer_main.c" >"$tree/bench/bench.c"
 	cat >"$tree/cli/main.c" <<-'C'
 		#include <stdio.h>
 		#include <stdlib.h>

@@ -23,7 +23,8 @@ struct Cluster
 	Text conninfo;
 	Process *postmaster;
 	ClusterState state;
-	int slot; /* with the reaper */
+	bool ended_by_others; /* its postmaster died while it should have run, and was found dead when it was to stop */
+	int slot;             /* with the reaper */
 	bool keep;
 };
 
@@ -254,6 +255,7 @@ postmaster_stop(Cluster *cluster)
 {
 	Process *postmaster = cluster->postmaster;
 	ProcessEnd end;
+	bool asked;
 	bool gone;
 
 	cluster->postmaster = NULL;
@@ -262,12 +264,22 @@ postmaster_stop(Cluster *cluster)
 		return true;
 	}
 	gone = process_poll(postmaster, &end);
-	if (!gone)
+	asked = !gone;
+	if (asked)
 	{
 		(void) kill(process_pid(postmaster), SIGQUIT);
 		gone = process_wait(postmaster, deadline_in_ms(STOP_MS), &end);
 	}
-	if (!gone)
+	if (gone && cluster->state == CLUSTER_RUNNING && (!asked || end.how != ENDED_EXIT))
+	{
+		Text how = {0};
+
+		process_end_describe(end, &how);
+		report_error("the postmaster of server %s was ended by someone else: %s", cluster->name, text_get(&how));
+		text_free(&how);
+		cluster->ended_by_others = true;
+	}
+	if (!gone || cluster->ended_by_others)
 	{
 		cluster->state = CLUSTER_CRASHED;
 	}
@@ -391,6 +403,12 @@ cluster_verify_running(Cluster *cluster)
 					 (int) process_pid(cluster->postmaster));
 		cluster->state = CLUSTER_CRASHED;
 	}
+	else if (!server_accepts(cluster_conninfo(cluster, "postgres")))
+	{
+		/* a postmaster with a SIGKILL under way still counts as a process, and one that recovers turns clients away */
+		report_error("server %s accepts no connections, but should be running", cluster->name);
+		cluster->state = CLUSTER_CRASHED;
+	}
 	else
 	{
 		running = true;
@@ -498,7 +516,7 @@ end_and_remove(Cluster *cluster)
 		free(cluster->directory);
 		return false;
 	}
-	return private_directory_remove(cluster->directory, cluster->slot);
+	return private_directory_remove(cluster->directory, cluster->slot) && !cluster->ended_by_others;
 }
 
 bool
