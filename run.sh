@@ -140,8 +140,8 @@ lock_cache() {
 	make_cache
 	exec 8>"$cache/.lock"
 	flock 8
-	rm -rf "$cache"/.new-*
-	new=$(mktemp -d "$cache/.new-XXXXXX")
+	rm -rf "$cache"/.fetched-*
+	new=$(mktemp -d "$cache/.fetched-XXXXXX")
 	trap 'rm -rf "$new"' EXIT
 }
 

@@ -302,9 +302,11 @@ like_client(int worker, void *context)
 static bool
 measure_like(const char *conninfo, int clients, uint64_t seed, double *rate)
 {
-	LikeLoad load = {.conninfo = conninfo, .seed = seed};
-	ActorGroup *group = actor_start("like", clients, like_client, &load);
+	static LikeLoad load; /* outlives a measurement that ends early while its clients run */
+	ActorGroup *group;
 
+	load = (LikeLoad){.conninfo = conninfo, .seed = seed};
+	group = actor_start("like", clients, like_client, &load);
 	if (group == NULL)
 	{
 		return false;
@@ -511,8 +513,7 @@ bench_drain(const Bench *bench, Cluster *cluster)
 	bool done = make_like_database(bench, conninfo, DRAIN_ITEMS_MAX);
 
 	session = done ? session_open(conninfo, "bench") : NULL;
-	done = session != NULL && like_prepare(session) && bench_drain_over(session, 6) &&
-		   bench_drain_over(session, DRAIN_ITEMS_MAX);
+	done = session != NULL && bench_drain_over(session, 6) && bench_drain_over(session, DRAIN_ITEMS_MAX);
 	session_close(session);
 	free(conninfo);
 	return done;
@@ -545,6 +546,31 @@ wanted(int argc, char **argv, const char *name)
 }
 
 
+/* A word that names none of them must not pass for a measurement. */
+static bool
+words_known(int argc, char **argv)
+{
+	static const char *const known[] = {"suite", "memory", "like", "drain", NULL};
+
+	for (int i = 1; i < argc; i++)
+	{
+		bool found = false;
+
+		for (size_t k = 0; known[k] != NULL; k++)
+		{
+			found = found || strcmp(argv[i], known[k]) == 0;
+		}
+		if (!found)
+		{
+			report_error("nothing to measure is named \"%s\"; the nearest is \"%s\"", argv[i],
+						 string_nearest(argv[i], known));
+			return false;
+		}
+	}
+	return true;
+}
+
+
 static bool
 bench_all(Bench *bench, int argc, char **argv)
 {
@@ -573,6 +599,10 @@ main(int argc, char **argv)
 	if (bindir == NULL || bench.home == NULL || bench.programs == NULL || bench.pgbench == NULL)
 	{
 		report_error("start through ./run.sh bench [suite] [memory] [like] [drain]");
+		return EXIT_CODE_USAGE;
+	}
+	if (!words_known(argc, argv))
+	{
 		return EXIT_CODE_USAGE;
 	}
 	if (!process_adopt_orphans() || !reaper_start() || !server_kit_find(&bench.kit, bindir, 16))

@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "folders.h"
 #include "rng.h"
 
 #define REPEAT_MAX 100000
@@ -518,97 +519,6 @@ refuse_conflicts(const Reading *reading)
 }
 
 
-/* --- folders --- */
-
-/* The folder of this program, in memory of its own. */
-static char *
-program_folder(void)
-{
-	char path[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *slash;
-
-	if (length <= 0)
-	{
-		return string_copy(".");
-	}
-	path[length] = '\0';
-	slash = strrchr(path, '/');
-	if (slash != NULL && slash != path)
-	{
-		*slash = '\0';
-	}
-	return string_copy(path);
-}
-
-/* Above the build's folder, which may be build/ or build/<preset>/: the first folder with sql/ in it. */
-static char *
-find_home(const char *programs)
-{
-	char *home = string_copy(programs);
-	char *slash;
-
-	while ((slash = strrchr(home, '/')) != NULL && slash != home)
-	{
-		char *sql;
-		bool found;
-
-		*slash = '\0';
-		sql = string_format("%s/sql", home);
-		found = access(sql, X_OK) == 0;
-		free(sql);
-		if (found)
-		{
-			return home;
-		}
-	}
-	free(home);
-	return string_copy(programs);
-}
-
-/* Programs of a case have working folders of their own, so a path from here would not be theirs. */
-static char *
-absolute(const char *path)
-{
-	char here[PATH_MAX];
-
-	if (path[0] == '/' || getcwd(here, sizeof(here)) == NULL)
-	{
-		return string_copy(path);
-	}
-	return string_format("%s/%s", here, path);
-}
-
-static void
-set_folders(Reading *reading)
-{
-	Options *options = reading->options;
-	RunnerConfig *runner = &options->runner;
-	bool from_run = options->home != NULL;
-	char *guess;
-
-	options->paths[0] = runner->programs != NULL ? absolute(runner->programs) : program_folder();
-	runner->programs = options->paths[0];
-	options->paths[1] = from_run ? absolute(options->home) : find_home(runner->programs);
-	options->home = options->paths[1];
-	options->paths[2] = runner->sql != NULL ? absolute(runner->sql) : string_format("%s/sql", options->home);
-	runner->sql = options->paths[2];
-	guess = from_run ? string_format("%s/evidence", options->home) : string_copy("evidence");
-	options->paths[3] = absolute(runner->evidence_root != NULL ? runner->evidence_root : guess);
-	runner->evidence_root = options->paths[3];
-	if (runner->pg_bin == NULL)
-	{
-		runner->pg_bin = getenv("PG_BIN");
-	}
-	if (runner->pg_bin != NULL)
-	{
-		options->paths[4] = absolute(runner->pg_bin);
-		runner->pg_bin = options->paths[4];
-	}
-	free(guess);
-}
-
-
 /* --- the whole --- */
 
 void
@@ -685,14 +595,14 @@ options_read(Options *options, int argc, char **argv)
 		return false;
 	}
 	append_replay(&reading);
-	set_folders(&reading);
+	folders_find(options);
 	return true;
 }
 
 void
 options_free(Options *options)
 {
-	for (size_t i = 0; i < LENGTH_OF(options->paths); i++)
+	for (int i = 0; i < options->path_count; i++)
 	{
 		free(options->paths[i]);
 	}

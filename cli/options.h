@@ -25,7 +25,8 @@ typedef struct
 	const char **words; /* what is left of the command line, ended by NULL */
 	int word_count;
 	Text replay;    /* the options that a run of the same needs, each after a blank */
-	char *paths[5]; /* the memory of the folders above */
+	char *paths[5]; /* the memory of the folders above, as many as there are */
+	int path_count;
 } Options;
 
 /* Defaults, then the environment, then the command line. false: reported, one line (EXIT_CODE_USAGE). */

@@ -35,7 +35,6 @@ struct ActorGroup
 	Worker *workers;
 };
 
-
 static void *
 worker_main(void *argument)
 {
@@ -192,15 +191,4 @@ actor_join(ActorGroup *group, Deadline deadline)
 	pthread_mutex_unlock(&group->lock);
 	group_free(group);
 	return ok;
-}
-
-int
-actor_running(ActorGroup *group)
-{
-	int running;
-
-	pthread_mutex_lock(&group->lock);
-	running = group->started - group->ended;
-	pthread_mutex_unlock(&group->lock);
-	return running;
 }

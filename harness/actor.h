@@ -21,6 +21,4 @@ extern void actor_open_gate(ActorGroup *group);
  */
 extern bool actor_join(ActorGroup *group, Deadline deadline) MUST_CHECK;
 
-extern int actor_running(ActorGroup *group); /* workers that have not ended yet */
-
 #endif

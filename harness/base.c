@@ -23,7 +23,6 @@
 #define LAST_ERROR_BYTES 1024
 #define TEXT_FIRST_BYTES 64
 
-
 static char notice_prefix[64];
 static NoticeLevel notice_level = NOTICE_INFO;
 static char last_error[LAST_ERROR_BYTES];
@@ -43,28 +42,6 @@ void
 notice_set_level(NoticeLevel most_talkative)
 {
 	notice_level = most_talkative;
-}
-
-/* Also of a full pipe or a signal half way: the rest follows, at the cost of not being one write(2). */
-static bool
-write_all(int fd, const char *data, size_t length)
-{
-	while (length > 0)
-	{
-		ssize_t written = write(fd, data, length);
-
-		if (written < 0 && errno == EINTR)
-		{
-			continue;
-		}
-		if (written < 0)
-		{
-			return false;
-		}
-		data += written;
-		length -= (size_t) written;
-	}
-	return true;
 }
 
 static void
@@ -112,7 +89,7 @@ notice(NoticeLevel level, const char *format, ...)
 	if (level <= notice_level)
 	{
 		text_append_bytes(&line, "\n", 1);
-		(void) write_all(STDERR_FILENO, line.data, line.length);
+		(void) !file_write(STDERR_FILENO, line.data, line.length);
 	}
 	text_free(&line);
 	errno = saved_errno;
@@ -240,7 +217,7 @@ out_of_memory(size_t bytes)
 	char line[80];
 	int length = snprintf(line, sizeof(line), "out of memory: %zu bytes\n", bytes);
 
-	(void) write_all(STDERR_FILENO, line, (size_t) length);
+	(void) !file_write(STDERR_FILENO, line, (size_t) length);
 	_exit(EXIT_CODE_BROKEN);
 }
 
@@ -483,6 +460,27 @@ file_read(const char *path, Text *text)
 	return true;
 }
 
+bool
+file_write(int fd, const char *bytes, size_t length)
+{
+	while (length > 0)
+	{
+		ssize_t written = write(fd, bytes, length);
+
+		if (written < 0 && errno == EINTR)
+		{
+			continue;
+		}
+		if (written < 0)
+		{
+			return false;
+		}
+		bytes += written;
+		length -= (size_t) written;
+	}
+	return true;
+}
+
 /* The rename is durable only once the directory is. */
 static bool
 sync_directory_of(const char *path)
@@ -523,7 +521,7 @@ write_and_sync(const char *path, const char *content)
 		report_error("cannot create %s: %s", path, strerror(errno));
 		return false;
 	}
-	ok = write_all(fd, content, strlen(content)) && fsync(fd) == 0;
+	ok = file_write(fd, content, strlen(content)) && fsync(fd) == 0;
 	if (!ok)
 	{
 		report_error("cannot write %s: %s", path, strerror(errno));

@@ -120,6 +120,9 @@ extern const char *string_nearest(const char *word, const char *const *candidate
 /* Read a whole file into text (appended). false: reported. */
 extern bool file_read(const char *path, Text *text) MUST_CHECK;
 
+/* Write all, also through a full pipe or a signal half way: then in several write(2). false: errno says why. */
+extern bool file_write(int fd, const char *bytes, size_t length) MUST_CHECK;
+
 /* Write atomically: a temporary file beside it, fsync, rename, fsync of the directory. false: reported. */
 extern bool file_replace(const char *path, const char *content) MUST_CHECK;
 

@@ -64,6 +64,9 @@ extern pid_t cluster_postmaster(const Cluster *cluster);
 extern const char *cluster_directory(const Cluster *cluster); /* the private directory */
 extern const char *cluster_log(const Cluster *cluster);       /* path of server.log */
 
+/* Copy server.log into a folder, before it goes with the server. A failure is reported, and spoils nothing. */
+extern void cluster_save_log(const Cluster *cluster, const char *folder);
+
 /* Conninfo for a database of this cluster (host, port, user, dbname); valid until the next call on this cluster. */
 extern const char *cluster_conninfo(Cluster *cluster, const char *database);
 

@@ -47,9 +47,8 @@ typedef struct
 	uint64_t seed;
 	const EvidenceCase *cases; /* in the order of output.txt */
 	int case_count;
-	const EvidenceSetting *settings; /* seed and replay are added here; a name given twice keeps its last value */
-	int setting_count;
-	bool keep; /* keep logs and histories of passing cases too */
+	const char *replay; /* the command that runs the same again */
+	bool keep;          /* keep logs and histories of passing cases too */
 } EvidenceRun;
 
 typedef enum
@@ -73,13 +72,17 @@ typedef struct
 	int fired;            /* faults only */
 } EvidenceLine;
 
+/* Its first word in output.txt, and what is appended to stand behind it. */
+extern const char *evidence_line_word(const EvidenceLine *line);
+extern void evidence_line_text(const EvidenceLine *line, Text *text);
+
 typedef struct
 {
 	int passed, failed, unknown, broken, skipped, scenarios;
 	int64_t retries_40001, retries_40p01;
 } EvidenceTotals;
 
-/* Make the folder, output.txt and env.txt, and point <root>/output.txt at it. NULL: reported (exit 3). */
+/* Make the folder, output.txt and env.txt (seed and replay), and point <root>/output.txt at it. NULL: reported (exit 3). */
 extern Evidence *evidence_open(const EvidenceRun *run) MUST_CHECK;
 
 /*
@@ -88,7 +91,7 @@ extern Evidence *evidence_open(const EvidenceRun *run) MUST_CHECK;
  */
 extern const char *evidence_case_folder(Evidence *evidence, int index);
 
-/* Add settings known only once the server runs; before the first case begins. env.txt is written anew. */
+/* Add what is known once the server runs; before the first case begins. A name given twice keeps its last value. */
 extern bool evidence_add_settings(Evidence *evidence, const EvidenceSetting *settings, int count) MUST_CHECK;
 
 extern void evidence_case_begin(Evidence *evidence, int index);
@@ -111,7 +114,7 @@ extern const char *evidence_output_path(const Evidence *evidence);
  * suite's folder into place. With interrupted, no SUMMARY and no results: what had been running stays visible.
  * `server_log` (may be NULL) is copied beside them when something did not pass or with keep. false: reported.
  */
-extern bool evidence_close(Evidence *evidence, const char *replay, const char *server_log, bool interrupted) MUST_CHECK;
+extern bool evidence_close(Evidence *evidence, const char *server_log, bool interrupted) MUST_CHECK;
 extern void evidence_free(Evidence *evidence); /* NULL allowed */
 
 extern const char *result_name(Result result);

@@ -41,11 +41,6 @@ fault_restart_immediate(Fault *fault, History *history, Cluster *cluster, Deadli
 	{
 		return false;
 	}
-	if (!server_accepts(cluster_conninfo(cluster, "postgres")))
-	{
-		report_error("%s: the server did not accept connections before", fault->name);
-		return false;
-	}
 	before = cluster_postmaster(cluster);
 	if (!cluster_restart_immediate(cluster, deadline) || !cluster_verify_running(cluster))
 	{

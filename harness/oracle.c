@@ -178,6 +178,47 @@ sort_ops(const HistoryOp **ops, size_t count, int (*compare)(const void *, const
 	}
 }
 
+static int64_t
+end_of(const HistoryOp *op)
+{
+	return op->end_ns;
+}
+
+static int64_t
+number_of(const HistoryOp *op)
+{
+	return op->number;
+}
+
+static int64_t
+version_of(const HistoryOp *op)
+{
+	return op->version;
+}
+
+/* The place of the first whose key is at least `least`, `count` when there is none; they are sorted by that key. */
+static size_t
+first_from(const HistoryOp *const *ops, size_t count, int64_t (*key)(const HistoryOp *), int64_t least)
+{
+	size_t low = 0;
+	size_t high = count;
+
+	while (low < high)
+	{
+		size_t middle = low + (high - low) / 2;
+
+		if (key(ops[middle]) < least)
+		{
+			low = middle + 1;
+		}
+		else
+		{
+			high = middle;
+		}
+	}
+	return low;
+}
+
 static Ranking
 ranking_make(const HistoryOp *const *ops, size_t count, CompareOps compare)
 {
@@ -211,23 +252,9 @@ ranking_free(Ranking *ranking)
 static const HistoryOp *
 ranking_ended_before(const Ranking *ranking, int64_t ns)
 {
-	size_t low = 0;
-	size_t high = ranking->count;
+	size_t ended = first_from(ranking->by_end, ranking->count, end_of, ns);
 
-	while (low < high)
-	{
-		size_t middle = low + (high - low) / 2;
-
-		if (ranking->by_end[middle]->end_ns < ns)
-		{
-			low = middle + 1;
-		}
-		else
-		{
-			high = middle;
-		}
-	}
-	return low == 0 ? NULL : ranking->highest[low - 1];
+	return ended == 0 ? NULL : ranking->highest[ended - 1];
 }
 
 
@@ -331,28 +358,9 @@ numbers_leave_room(const HistoryOp *before, const HistoryOp *after)
 static bool
 number_is_acked(const Judge *judge, const HistoryOp *op)
 {
-	size_t low = 0;
-	size_t high = judge->changes;
+	size_t at = first_from(judge->by_number, judge->changes, number_of, op->number);
 
-	while (low < high)
-	{
-		size_t middle = low + (high - low) / 2;
-		int order = compare_number(judge->by_number[middle], op);
-
-		if (order == 0)
-		{
-			return true;
-		}
-		if (order < 0)
-		{
-			low = middle + 1;
-		}
-		else
-		{
-			high = middle;
-		}
-	}
-	return false;
+	return at < judge->changes && judge->by_number[at]->number == op->number;
 }
 
 /* Could this unknown change, whose answer is known, have happened between `before` and `place`? */
@@ -374,27 +382,13 @@ can_have_happened(const Judge *judge, const HistoryOp *op, const HistoryOp *befo
 static const HistoryOp *
 find_answered(const Judge *judge, int64_t version, const HistoryOp *before, const Place *place)
 {
-	size_t low = 0;
-	size_t high = judge->answered_count;
+	size_t at = first_from(judge->answered, judge->answered_count, version_of, version);
 
-	while (low < high)
+	for (; at < judge->answered_count && judge->answered[at]->version == version; at++)
 	{
-		size_t middle = low + (high - low) / 2;
-
-		if (judge->answered[middle]->version < version)
+		if (can_have_happened(judge, judge->answered[at], before, place))
 		{
-			low = middle + 1;
-		}
-		else
-		{
-			high = middle;
-		}
-	}
-	for (; low < judge->answered_count && judge->answered[low]->version == version; low++)
-	{
-		if (can_have_happened(judge, judge->answered[low], before, place))
-		{
-			return judge->answered[low];
+			return judge->answered[at];
 		}
 	}
 	return NULL;

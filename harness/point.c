@@ -18,7 +18,6 @@ typedef struct
 	char name[NAME_BYTES];
 	int nth;
 	int hits;
-	int fired;
 	PointCall call;
 	void *context;
 } Armed;
@@ -125,7 +124,6 @@ take_hit(int slot, const char *name, PointCall *call, void **context)
 	if (slot < atomic_load(&armed_count) && strcmp(armed[slot].name, name) == 0 &&
 		++armed[slot].hits == armed[slot].nth)
 	{
-		armed[slot].fired++;
 		*call = armed[slot].call;
 		*context = armed[slot].context;
 		taken = true;
@@ -157,23 +155,6 @@ point_reach(const char *name, const char *detail, ...)
 			call(context, name, text);
 		}
 	}
-}
-
-int
-point_fired(const char *name)
-{
-	int fired = 0;
-
-	pthread_mutex_lock(&armed_lock);
-	for (int slot = 0; slot < atomic_load(&armed_count); slot++)
-	{
-		if (strcmp(armed[slot].name, name) == 0)
-		{
-			fired += armed[slot].fired;
-		}
-	}
-	pthread_mutex_unlock(&armed_lock);
-	return fired;
 }
 
 

@@ -22,8 +22,7 @@ extern void point_arm_pause(const char *name, int nth);
 typedef void (*PointCall)(void *context, const char *name, const char *detail);
 extern void point_arm_call(const char *name, int nth, PointCall call, void *context);
 
-extern void point_disarm_all(void);       /* and forget what fired */
-extern int point_fired(const char *name); /* how often an armed action of this name was taken */
+extern void point_disarm_all(void);
 
 /* "NAME" or "NAME:N" as an option's value. false: not of that form; reports nothing. */
 extern bool point_parse(const char *value, char *name, size_t name_size, int *nth) MUST_CHECK;

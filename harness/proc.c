@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define STATUS_BYTES 1024
+#define PIPE_BYTES 65536
 #define LAST_WORDS_MS 1000 /* how long a report waits to learn how a program ended whose output has ended */
 #define KILL_MS 5000       /* SIGKILL is obeyed at once, unless the kernel itself is stuck */
 
@@ -621,30 +622,38 @@ process_end_describe(ProcessEnd end, Text *text)
 
 /* --- its lines --- */
 
-/* Move what has arrived into unread. */
+/* Move what has arrived into unread: at most what a pipe holds, so that a program that never stops writing is left in time. */
 static void
 output_collect(Process *process)
 {
-	char buffer[4096];
-	ssize_t got;
+	char buffer[PIPE_BYTES];
+	size_t room = sizeof(buffer);
 
-	for (;;)
+	while (room > 0)
 	{
-		got = read(process->from_child, buffer, sizeof(buffer));
+		ssize_t got = read(process->from_child, buffer, room);
+
 		if (got > 0)
 		{
 			text_append_bytes(&process->unread, buffer, (size_t) got);
+			room -= (size_t) got;
 		}
-		else if (got == 0 || (errno != EINTR && errno != EAGAIN))
+		else if (got < 0 && errno == EAGAIN)
+		{
+			return;
+		}
+		else if (got == 0 || errno != EINTR)
 		{
 			process->end_of_output = true;
 			return;
 		}
-		else if (errno == EAGAIN)
-		{
-			return;
-		}
 	}
+}
+
+static bool
+line_is_unread(const Process *process)
+{
+	return process->unread.length > 0 && memchr(process->unread.data, '\n', process->unread.length) != NULL;
 }
 
 /* The first line of unread; the rest of an output that has ended counts as one. */
@@ -710,12 +719,19 @@ process_await_line(Process *process, const char *expected, Deadline deadline)
 	Text how = {0};
 	bool ended = false;
 	bool found = false;
+	bool more = true;
 
-	while (!found && process_read_line(process, &line, deadline, &ended))
+	/* past the deadline only what has arrived: a program that never stops printing would go on for ever */
+	while (more && !found)
 	{
-		text_clear(&last);
-		text_append_bytes(&last, text_get(&line), line.length);
-		found = strcmp(text_get(&line), expected) == 0;
+		more = process_read_line(process, &line, deadline, &ended);
+		if (more)
+		{
+			text_clear(&last);
+			text_append_bytes(&last, text_get(&line), line.length);
+			found = strcmp(text_get(&line), expected) == 0;
+			more = !deadline_passed(deadline) || line_is_unread(process);
+		}
 	}
 	if (!found)
 	{
@@ -1006,11 +1022,17 @@ process_children(pid_t *pids, int most)
 	return list.count < most ? list.count : most;
 }
 
+size_t
+process_arguments(pid_t pid, char *buffer, size_t size)
+{
+	return proc_file_read(pid, "cmdline", buffer, size);
+}
+
 void
 process_describe(pid_t pid, Text *text)
 {
 	char buffer[STATUS_BYTES];
-	size_t length = proc_file_read(pid, "cmdline", buffer, sizeof(buffer));
+	size_t length = process_arguments(pid, buffer, sizeof(buffer));
 
 	while (length > 0 && buffer[length - 1] == '\0')
 	{

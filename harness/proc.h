@@ -101,7 +101,10 @@ extern bool process_adopt_orphans(void) MUST_CHECK;
  */
 extern int process_children(pid_t *pids, int most);
 
-/* The command line of a pid, for a report; empty when it is gone. */
+/* The arguments of a pid as far as they fit, each ended by a zero; the bytes filled, 0 when it is gone. */
+extern size_t process_arguments(pid_t pid, char *buffer, size_t size);
+
+/* The same as one line, for a report; empty when it is gone. */
 extern void process_describe(pid_t pid, Text *text);
 
 /* What the kernel says of a pid. With its birth it is a name that is not used again. */

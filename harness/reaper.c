@@ -138,8 +138,9 @@ typedef struct
 
 typedef struct
 {
-	pid_t owner;  /* whose slots; 0: all */
-	Text *report; /* NULL: nobody reads it */
+	pid_t owners[SLOTS_MAX + 1]; /* whose slots */
+	int owner_count;             /* 0: everyone's */
+	Text *report;                /* NULL: nobody reads it */
 	int ended;
 	bool found; /* something lived in this pass */
 	Asked asked[ENDED_MAX];
@@ -147,9 +148,37 @@ typedef struct
 } Sweep;
 
 static bool
-slot_matches(const Slot *slot, SlotKind kind, pid_t owner)
+slot_is_swept(const Sweep *sweep, const Slot *slot)
 {
-	return atomic_load(&slot->kind) == kind && (owner == 0 || atomic_load(&slot->owner) == owner);
+	pid_t owner = atomic_load(&slot->owner);
+	bool swept = sweep->owner_count == 0;
+
+	for (int i = 0; i < sweep->owner_count && !swept; i++)
+	{
+		swept = sweep->owners[i] == owner;
+	}
+	return swept;
+}
+
+static bool
+slot_matches(const Sweep *sweep, const Slot *slot, SlotKind kind)
+{
+	return atomic_load(&slot->kind) == kind && slot_is_swept(sweep, slot);
+}
+
+/* The owner, and the leaders of the groups that it has entered: they may have died with it, and have entered more. */
+static void
+find_owners(Sweep *sweep, pid_t owner)
+{
+	sweep->owners[0] = owner;
+	sweep->owner_count = 1;
+	for (int i = 0; i < SLOTS_MAX; i++)
+	{
+		if (atomic_load(&table[i].kind) == SLOT_GROUP && atomic_load(&table[i].owner) == owner)
+		{
+			sweep->owners[sweep->owner_count++] = table[i].group;
+		}
+	}
 }
 
 /*
@@ -173,7 +202,7 @@ in_listed_group(const Sweep *sweep, const ProcessStatus *status)
 {
 	for (int i = 0; i < SLOTS_MAX; i++)
 	{
-		if (slot_matches(&table[i], SLOT_GROUP, sweep->owner) && group_is_same(&table[i], status))
+		if (slot_matches(sweep, &table[i], SLOT_GROUP) && group_is_same(&table[i], status))
 		{
 			return true;
 		}
@@ -193,26 +222,14 @@ is_data_directory(const char *path, const char *directory)
 static bool
 names_listed_directory(const Sweep *sweep, pid_t pid)
 {
-	char path[64];
 	char arguments[CMDLINE_BYTES];
-	ssize_t length;
-	int fd;
+	size_t length = process_arguments(pid, arguments, sizeof(arguments));
 
-	(void) snprintf(path, sizeof(path), "/proc/%d/cmdline", (int) pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-	{
-		return false;
-	}
-	length = read(fd, arguments, sizeof(arguments) - 1);
-	close(fd);
-	arguments[length > 0 ? length : 0] = '\0';
-	for (ssize_t at = 0; at < length; at += (ssize_t) strlen(arguments + at) + 1)
+	for (size_t at = 0; at < length; at += strlen(arguments + at) + 1)
 	{
 		for (int i = 0; i < SLOTS_MAX; i++)
 		{
-			if (slot_matches(&table[i], SLOT_DIRECTORY, sweep->owner) &&
-				is_data_directory(arguments + at, table[i].directory))
+			if (slot_matches(sweep, &table[i], SLOT_DIRECTORY) && is_data_directory(arguments + at, table[i].directory))
 			{
 				return true;
 			}
@@ -292,7 +309,7 @@ slots_listed(const Sweep *sweep, SlotKind kind)
 
 	for (int i = 0; i < SLOTS_MAX; i++)
 	{
-		count += slot_matches(&table[i], kind, sweep->owner) ? 1 : 0;
+		count += slot_matches(sweep, &table[i], kind) ? 1 : 0;
 	}
 	return count;
 }
@@ -329,7 +346,7 @@ remove_directories(const Sweep *sweep)
 
 	for (int i = 0; i < SLOTS_MAX; i++)
 	{
-		if (slot_matches(&table[i], SLOT_DIRECTORY, sweep->owner))
+		if (slot_matches(sweep, &table[i], SLOT_DIRECTORY))
 		{
 			done = process_remove_directory(table[i].directory, deadline_in_ms(REMOVE_MS)) && done;
 		}
@@ -342,12 +359,12 @@ free_slots(const Sweep *sweep)
 {
 	for (int i = 0; i < SLOTS_MAX; i++)
 	{
-		if (slot_matches(&table[i], SLOT_DIRECTORY, sweep->owner) && sweep->report != NULL &&
+		if (slot_matches(sweep, &table[i], SLOT_DIRECTORY) && sweep->report != NULL &&
 			access(table[i].directory, F_OK) == 0)
 		{
 			text_append(sweep->report, "left directory: %s\n", table[i].directory);
 		}
-		if (sweep->owner == 0 || atomic_load(&table[i].owner) == sweep->owner)
+		if (slot_is_swept(sweep, &table[i]))
 		{
 			reaper_leave(i);
 		}
@@ -380,9 +397,14 @@ sweep_all(Sweep *sweep)
 int
 reaper_sweep(pid_t owner, Text *report)
 {
-	Sweep sweep = {.owner = owner, .report = report};
+	Sweep sweep = {.report = report};
 
-	if (table == NULL || (slots_listed(&sweep, SLOT_GROUP) == 0 && slots_listed(&sweep, SLOT_DIRECTORY) == 0))
+	if (table == NULL)
+	{
+		return 0;
+	}
+	find_owners(&sweep, owner);
+	if (slots_listed(&sweep, SLOT_GROUP) == 0 && slots_listed(&sweep, SLOT_DIRECTORY) == 0)
 	{
 		return 0;
 	}

@@ -17,7 +17,7 @@
 /* Fork the reaper and map the table; before any other process or thread is started. false: reported. */
 extern bool reaper_start(void) MUST_CHECK;
 
-/* The reaper is a child of the runner, to be left out when it asks which children it still has. 0 without one. */
+/* Its pid, 0 without one: it is a child of whoever started it, and no leak. */
 extern pid_t reaper_pid(void);
 
 /*
@@ -25,14 +25,13 @@ extern pid_t reaper_pid(void);
  * Answers a slot, -1 when the table is full (reported). Without a reaper: 0, nothing is kept.
  */
 extern int reaper_enter_group(pid_t group) MUST_CHECK;
-extern int
-reaper_enter_directory(const char *directory) MUST_CHECK; /* a private directory; its data directory is <it>/data */
+extern int reaper_enter_directory(const char *directory) MUST_CHECK; /* whose data directory is <directory>/data */
 extern void reaper_leave(int slot);
 
 /*
- * End, now, all that `owner` (a process that has ended) had entered and not left: the same work that the reaper does.
- * Appends one line per process that had to be ended to `report`; the number of them. Slots of `owner` are free
- * afterwards. Costs nothing when there are none.
+ * End, now, all that `owner` (a process that has ended) and the leaders of the groups it had entered had entered and not
+ * left: the same work that the reaper does. Appends one line per process that had to be ended to `report` (may be NULL);
+ * the number of them. Their slots are free afterwards. Costs nothing when there are none.
  */
 extern int reaper_sweep(pid_t owner, Text *report);
 

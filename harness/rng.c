@@ -10,7 +10,6 @@
 
 #define STEP UINT64_C(0x9e3779b97f4a7c15) /* 2^64 divided by the golden ratio, made odd */
 
-
 static uint64_t
 mix(uint64_t x)
 {

@@ -65,7 +65,6 @@ extern bool check_text(Scene *scene, const char *actual, const char *expected, c
 /* HOLDS is a PASS, VIOLATED a FAIL with the first violation, UNKNOWN makes the case UNKNOWN. Frees the judgement's text. */
 extern void check_judgement(Scene *scene, Judgement *judgement, const char *what);
 
-
 /* The case provoked that many retries itself: checked, and not counted among the system's own in SUMMARY. */
 extern void scene_expect_retries(Scene *scene, int64_t retries_40001, int64_t retries_40p01);
 
@@ -101,10 +100,8 @@ extern const char *scene_sql(Scene *scene, const char *path);     /* below sql/,
 /* Plan a fault. One that has not fired when the case ends makes it UNKNOWN. Stays valid. */
 extern Fault *scene_fault(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Wait until this backend is seen waiting for a lock (pg_locks, granted = false), or no longer is. */
+/* Wait until this backend is seen waiting for a lock (pg_locks, granted = false). */
 extern void scene_await_blocked(Scene *scene, Session *observer, int backend_pid);
-/* Wait until this backend has left pg_stat_activity. */
-extern void scene_await_gone(Scene *scene, Session *observer, int backend_pid);
 /* Wait until a query answers a given number. */
 extern void scene_await_int(Scene *scene, Session *observer, int64_t expected, const char *sql, const SqlArg *args,
 							int count);

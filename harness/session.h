@@ -176,7 +176,6 @@ extern const char *sql_text(const SqlResult *result, int row, int column); /* ""
 extern int64_t sql_int(const SqlResult *result, int row, int column);      /* 0 for NULL */
 extern bool sql_bool(const SqlResult *result, int row, int column);
 extern bool sql_is_null(const SqlResult *result, int row, int column);
-extern int64_t sql_affected(const SqlResult *result);
 extern void sql_free(SqlResult *result); /* NULL allowed */
 
 extern const char *sql_status_name(SqlStatus status);

@@ -34,7 +34,6 @@ START_TEST(every_worker_runs_once)
 	ActorGroup *group = actor_start("writer", WORKERS, fill_slot, &shared);
 
 	ck_assert_ptr_nonnull(group);
-	ck_assert_int_eq(actor_running(group), WORKERS);
 	actor_open_gate(group);
 	ck_assert(actor_join(group, deadline_in_ms(20000)));
 	ck_assert_int_eq(atomic_load(&shared.began), WORKERS);
@@ -113,46 +112,47 @@ hold(int worker, void *context)
 	return worker % 2 == 0 || wait_until("release", deadline_in_ms(30000), probe_release, &shared->release);
 }
 
+/* A join whose deadline has passed answers at once, and says who still runs. */
 static ProbeAnswer
-probe_running(void *context, Text *seen)
+probe_two_run(void *context, Text *seen)
 {
-	int running = actor_running(context);
+	char last[512];
 
-	text_append(seen, "%d running", running);
-	return running == 2 ? PROBE_DONE : PROBE_AGAIN;
+	ck_assert(!actor_join(context, deadline_in_ms(0)));
+	notice_last_error(last, sizeof(last));
+	text_append(seen, "%s", last);
+	return strcmp(last, "2 of 4 workers of consumer had not ended at the deadline: 1 3") == 0 ? PROBE_DONE
+																							  : PROBE_AGAIN;
 }
 
 START_TEST(the_deadline_names_who_still_runs)
 {
 	Shared shared = {0};
 	ActorGroup *group = actor_start("consumer", 4, hold, &shared);
-	char last[512];
 
 	ck_assert_ptr_nonnull(group);
 	actor_open_gate(group);
-	ck_assert(wait_until("two to end", deadline_in_ms(20000), probe_running, group));
-	ck_assert(!actor_join(group, deadline_in_ms(20)));
-	notice_last_error(last, sizeof(last));
-	ck_assert_str_eq(last, "2 of 4 workers of consumer had not ended at the deadline: 1 3");
-	ck_assert_int_eq(actor_running(group), 2);
+	ck_assert(wait_until("two to end", deadline_in_ms(20000), probe_two_run, group));
 	atomic_store(&shared.release, 1);
 	ck_assert(actor_join(group, deadline_in_ms(20000)));
 }
 END_TEST
 
+static ProbeAnswer
+probe_joined(void *context, Text *seen)
+{
+	text_append(seen, "not joined");
+	return actor_join(context, deadline_in_ms(0)) ? PROBE_DONE : PROBE_AGAIN;
+}
+
 START_TEST(a_passed_deadline_does_not_matter_to_those_who_ended)
 {
 	Shared shared = {.failing = -1};
 	ActorGroup *group = actor_start("writer", 2, fill_slot, &shared);
-	Deadline passed = deadline_in_ms(0);
 
 	ck_assert_ptr_nonnull(group);
 	actor_open_gate(group);
-	while (actor_running(group) > 0)
-	{
-		backoff_us(100);
-	}
-	ck_assert(actor_join(group, passed));
+	ck_assert(wait_until("a join past its deadline", deadline_in_ms(20000), probe_joined, group));
 }
 END_TEST
 

@@ -10,20 +10,8 @@
 #include <unistd.h>
 
 #include "cluster.h"
+#include "server_suite.h"
 #include "session.h"
-#include "suite.h"
-
-#define PATIENCE_MS 60000
-
-/* One cache for all tests of a run, so that initdb runs once; each test is a process of its own. */
-static char cache[] = "/tmp/check_cluster-XXXXXX";
-static const char *bindir;
-
-static Deadline
-soon(void)
-{
-	return deadline_in_ms(PATIENCE_MS);
-}
 
 static void
 assert_last_error_has(const char *part)
@@ -569,22 +557,7 @@ int
 main(void)
 {
 	Suite *suite = suite_create("cluster");
-	int failed;
 
-	bindir = getenv("COUNTERPROOF_PG_BIN");
-	if (bindir == NULL || mkdtemp(cache) == NULL || chmod(cache, 0755) != 0)
-	{
-		fprintf(stderr, "COUNTERPROOF_PG_BIN must name the folder of PostgreSQL 16's programs, and /tmp be writable\n");
-		return EXIT_FAILURE;
-	}
-	unsetenv("COUNTERPROOF_USER");
-	unsetenv("TMPDIR");
-	setenv("COUNTERPROOF_CACHE", cache, 1);
 	suite_add_tcase(suite, cases());
-	failed = suite_run(suite);
-	if (!process_remove_directory(cache, deadline_in_ms(PATIENCE_MS)))
-	{
-		return EXIT_FAILURE;
-	}
-	return failed;
+	return suite_run_with_servers(suite);
 }

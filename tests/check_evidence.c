@@ -34,7 +34,7 @@ static EvidenceRun
 a_run(int case_count)
 {
 	return (EvidenceRun){
-		.root = root, .seed = 32, .cases = CASES, .case_count = case_count, .settings = SETTINGS, .setting_count = 2};
+		.root = root, .seed = 32, .cases = CASES, .case_count = case_count, .replay = "./run.sh 32 iso --seed 32"};
 }
 
 static void
@@ -161,12 +161,13 @@ START_TEST(lines_are_exact_and_in_order)
 
 	ck_assert_ptr_nonnull(evidence);
 	ck_assert_str_eq(read_file("output.txt"), "");
+	ck_assert(evidence_add_settings(evidence, SETTINGS, (int) LENGTH_OF(SETTINGS)));
 	tell_run(evidence);
 	ck_assert_str_eq(read_file("output.txt"), LINES_32_AB LINES_SKEW LINES_32_A2);
 	evidence_summary(evidence, &summary);
 	ck_assert_str_eq(text_get(&summary), SUMMARY_ALL);
 	text_free(&summary);
-	ck_assert(evidence_close(evidence, "./run.sh 32 iso --seed 32", NULL, false));
+	ck_assert(evidence_close(evidence, NULL, false));
 	ck_assert_str_eq(evidence_output_path(evidence) + strlen(root), "/output.txt");
 	evidence_free(evidence);
 	ck_assert_str_eq(read_file("output.txt"), LINES_32_AB LINES_SKEW LINES_32_A2 REPLAY SUMMARY_ALL "\n");
@@ -176,7 +177,7 @@ START_TEST(lines_are_exact_and_in_order)
 	ck_assert_str_eq(read_file("iso/output.txt"),
 					 LINES_SKEW "SUMMARY  passed=0 failed=0 unknown=0 skipped=1 scenarios=1 retries_40001=0 "
 								"retries_40P01=0 seed=32\n");
-	ck_assert_str_eq(read_file("32/env.txt"), "seed=32\nversion=16.14\nfsync=on\nreplay=./run.sh 32 iso --seed 32\n");
+	ck_assert_str_eq(read_file("32/env.txt"), "seed=32\nreplay=./run.sh 32 iso --seed 32\nversion=16.14\nfsync=on\n");
 	ck_assert_int_eq(run_folders(), 0);
 	ck_assert(!exists("32/results.json.part"));
 }
@@ -189,8 +190,9 @@ run_told(void)
 	Evidence *evidence = evidence_open(&run);
 
 	ck_assert_ptr_nonnull(evidence);
+	ck_assert(evidence_add_settings(evidence, SETTINGS, (int) LENGTH_OF(SETTINGS)));
 	tell_run(evidence);
-	ck_assert(evidence_close(evidence, "./run.sh 32 iso --seed 32", NULL, false));
+	ck_assert(evidence_close(evidence, NULL, false));
 	evidence_free(evidence);
 }
 
@@ -287,7 +289,7 @@ START_TEST(junit_is_what_readers_take)
 	assert_attribute(suite, "errors", "1");
 	assert_attribute(suite, "skipped", "0");
 	assert_attribute(suite, "time", "1.524");
-	entry = nth_element(nth_element(suite, "properties", 0), "property", 1);
+	entry = nth_element(nth_element(suite, "properties", 0), "property", 2);
 	assert_attribute(entry, "name", "version");
 	assert_attribute(entry, "value", "16.14");
 	entry = nth_element(suite, "testcase", 0);
@@ -326,18 +328,19 @@ START_TEST(all_that_passes_has_no_replay)
 	ck_assert(file_replace(log, "LOG:  ready\n"));
 	ck_assert_ptr_nonnull(evidence_case_folder(evidence, 0));
 	ck_assert_int_eq(access(evidence_case_folder(evidence, 0), W_OK), 0);
+	ck_assert(evidence_add_settings(evidence, SETTINGS, (int) LENGTH_OF(SETTINGS)));
 	ck_assert(evidence_add_settings(evidence, &(EvidenceSetting){"version", "16.15"}, 1));
 	evidence_case_begin(evidence, 0);
 	say_check(evidence, 0, LINE_PASS, "1", "1");
 	evidence_case_end(evidence, 0, RESULT_PASS, NULL, 1);
-	ck_assert(evidence_close(evidence, "./run.sh 32-A", log, false));
+	ck_assert(evidence_close(evidence, log, false));
 	evidence_free(evidence);
 	ck_assert_str_eq(read_file("output.txt"),
 					 "== 32-A  normal path\nclaim    a like counts once\nPASS     events; expected 1, got 1\n"
 					 "result   PASS passed=1 failed=0\n"
 					 "SUMMARY  passed=1 failed=0 unknown=0 skipped=0 scenarios=1 retries_40001=0 retries_40P01=0 "
 					 "seed=32\n");
-	ck_assert_str_eq(read_file("32/env.txt"), "seed=32\nversion=16.15\nfsync=on\nreplay=./run.sh 32-A\n");
+	ck_assert_str_eq(read_file("32/env.txt"), "seed=32\nreplay=./run.sh 32 iso --seed 32\nversion=16.15\nfsync=on\n");
 	ck_assert(!exists("32/server.log"));
 	ck_assert(!exists("32/32-A"));
 	free(log);
@@ -358,7 +361,7 @@ START_TEST(what_failed_keeps_its_files)
 	ck_assert_ptr_nonnull(evidence_case_folder(evidence, 1));
 	evidence_case_end(evidence, 0, RESULT_UNKNOWN, "a fault never fired", 1);
 	evidence_case_end(evidence, 1, RESULT_PASS, NULL, 1);
-	ck_assert(evidence_close(evidence, "again", log, false));
+	ck_assert(evidence_close(evidence, log, false));
 	evidence_free(evidence);
 	ck_assert_str_eq(read_file("32/32-A/history"), "1\n");
 	ck_assert_str_eq(read_file("32/server.log"), "LOG:  ready\n");
@@ -373,7 +376,7 @@ START_TEST(what_failed_keeps_its_files)
 	ck_assert_ptr_nonnull(evidence);
 	ck_assert_ptr_nonnull(evidence_case_folder(evidence, 0));
 	evidence_case_end(evidence, 0, RESULT_PASS, NULL, 1);
-	ck_assert(evidence_close(evidence, "again", NULL, false));
+	ck_assert(evidence_close(evidence, NULL, false));
 	evidence_free(evidence);
 	ck_assert(exists("32/32-A") && !exists("32/32-A/history") && !exists("32/server.log"));
 }
@@ -454,12 +457,12 @@ START_TEST(living_run_is_not_disturbed)
 	ck_assert_ptr_nonnull(third);
 	ck_assert_int_eq(run_folders(), 3);
 	evidence_case_end(third, 0, RESULT_SKIP, "third", 1);
-	ck_assert(evidence_close(third, "again", NULL, false));
+	ck_assert(evidence_close(third, NULL, false));
 	evidence_free(third);
 	ck_assert_int_eq(run_folders(), 2);
 	ck_assert_ptr_nonnull(strstr(read_file("32/output.txt"), "reason: third\n"));
 	evidence_case_end(first, 0, RESULT_SKIP, "first", 1);
-	ck_assert(evidence_close(first, "again", NULL, false));
+	ck_assert(evidence_close(first, NULL, false));
 	evidence_free(first);
 	ck_assert_ptr_nonnull(strstr(read_file("output.txt"), "reason: first\n"));
 	ck_assert_ptr_nonnull(strstr(read_file("32/output.txt"), "reason: first\n"));
@@ -477,7 +480,7 @@ START_TEST(interrupted_run_has_no_summary)
 	evidence_case_begin(evidence, 0);
 	evidence_case_begin(evidence, 1);
 	say(evidence, 1, LINE_STEP, "waits");
-	ck_assert(evidence_close(evidence, "again", NULL, true));
+	ck_assert(evidence_close(evidence, NULL, true));
 	ck_assert_ptr_nonnull(strstr(evidence_output_path(evidence), "/.run-"));
 	evidence_free(evidence);
 	ck_assert_str_eq(read_file("output.txt"), "== 32-A  normal path\nclaim    a like counts once\n"
@@ -562,7 +565,7 @@ START_TEST(full_disk_loses_nothing)
 	evidence_case_end(evidence, 0, RESULT_PASS, NULL, 1);
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_error("cannot write evidence: ", "/.run-", "output.txt: File too large");
-	ck_assert(!evidence_close(evidence, "again", NULL, false));
+	ck_assert(!evidence_close(evidence, NULL, false));
 	evidence_free(evidence);
 	ck_assert_ptr_nonnull(strstr(read_file("32/output.txt"), "SUMMARY"));
 	ck_assert_ptr_null(strstr(read_file("output.txt"), "SUMMARY"));
@@ -581,9 +584,9 @@ START_TEST(full_disk_at_the_end)
 	evidence_case_end(evidence, 0, RESULT_FAIL, NULL, 1);
 	ck_assert_ptr_ne(signal(SIGXFSZ, SIG_IGN), SIG_ERR);
 	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
-	limit = (struct rlimit){.rlim_cur = 600, .rlim_max = before.rlim_max};
+	limit = (struct rlimit){.rlim_cur = 400, .rlim_max = before.rlim_max};
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	ck_assert(!evidence_close(evidence, "again", NULL, false));
+	ck_assert(!evidence_close(evidence, NULL, false));
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_error("cannot write evidence: ", "/.run-", "File too large");
 	evidence_free(evidence);
@@ -646,7 +649,7 @@ START_TEST(many_repeats_stay_small)
 		}
 		evidence_case_end(evidence, i, RESULT_PASS, NULL, 1);
 	}
-	ck_assert(evidence_close(evidence, "again", NULL, false));
+	ck_assert(evidence_close(evidence, NULL, false));
 	ck_assert_int_eq(evidence_totals(evidence).passed, REPEATS * 12 * LINES_EACH);
 	evidence_free(evidence);
 	free(cases);

@@ -888,7 +888,6 @@ START_TEST(a_naive_count_drifts)
 }
 END_TEST
 
-
 static Suite *
 like_suite(void)
 {

@@ -31,7 +31,6 @@ see(void *context, const char *name, const char *detail)
 START_TEST(nothing_is_armed_by_default)
 {
 	point_reach("consumer.before_commit", "batch=%d", 1);
-	ck_assert_int_eq(point_fired("consumer.before_commit"), 0);
 }
 END_TEST
 
@@ -45,11 +44,9 @@ START_TEST(the_nth_hit_fires_once)
 		point_reach("b", "batch=%d", i);
 		point_reach("a", "batch=%d seq=%s", i, "1..9");
 		ck_assert_int_eq(atomic_load(&seen.calls), i >= 3 ? 1 : 0);
-		ck_assert_int_eq(point_fired("a"), i >= 3 ? 1 : 0);
 	}
 	ck_assert_str_eq(seen.name, "a");
 	ck_assert_str_eq(seen.detail, "batch=3 seq=1..9");
-	ck_assert_int_eq(point_fired("b"), 0);
 }
 END_TEST
 
@@ -64,7 +61,6 @@ START_TEST(a_name_may_be_armed_at_several_hits)
 		point_reach("a", "hit %d", i);
 	}
 	ck_assert_int_eq(atomic_load(&seen.calls), 2);
-	ck_assert_int_eq(point_fired("a"), 2);
 	ck_assert_str_eq(seen.detail, "hit 3");
 }
 END_TEST
@@ -80,7 +76,6 @@ START_TEST(disarming_forgets)
 	point_reach("a", "second");
 	point_reach("a", "third");
 	ck_assert_int_eq(atomic_load(&seen.calls), 1);
-	ck_assert_int_eq(point_fired("a"), 0);
 	point_arm_call("a", 2, see, &seen);
 	point_reach("a", "fourth");
 	ck_assert_int_eq(atomic_load(&seen.calls), 1);
@@ -162,7 +157,7 @@ pause_twice(void)
 	printf("between\n");
 	fflush(stdout);
 	point_reach("stop", "%s", "");
-	printf("fired %d\n", point_fired("stop"));
+	printf("after\n");
 	fflush(stdout);
 }
 
@@ -209,7 +204,7 @@ expect_end(Child *child)
 {
 	int status;
 
-	expect_line(child, "fired 2\n");
+	expect_line(child, "after\n");
 	fclose(child->from);
 	ck_assert_int_eq(waitpid(child->pid, &status, 0), child->pid);
 	ck_assert_int_eq(status, 0);

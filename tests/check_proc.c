@@ -120,6 +120,21 @@ START_TEST(awaiting_a_line_that_never_comes)
 }
 END_TEST
 
+/* What is printed faster than it is read must not keep anyone past a deadline. */
+START_TEST(a_program_that_never_stops_printing)
+{
+	const char *argv[] = {"/bin/sh", "-c", "exec yes", NULL};
+	Process *process = start_shell("exec yes");
+	ProcessEnd end;
+
+	ck_assert(!process_await_line(process, "no", deadline_in_ms(100)));
+	assert_last_error_has("until its deadline; last line \"y\", still running");
+	process_free(process);
+	ck_assert(!process_run(&(ProcessSpec){.argv = argv}, deadline_in_ms(100), NULL, &end));
+	assert_last_error_has("did not end in time and is killed");
+}
+END_TEST
+
 START_TEST(writing_to_a_program_that_has_gone)
 {
 	Process *process = start_shell("exit 0");
@@ -502,6 +517,7 @@ main(void)
 	tcase_add_test(tcase, lines_are_read_one_by_one);
 	tcase_add_test(tcase, reading_keeps_its_deadline);
 	tcase_add_test(tcase, awaiting_a_line_that_never_comes);
+	tcase_add_test(tcase, a_program_that_never_stops_printing);
 	tcase_add_test(tcase, writing_to_a_program_that_has_gone);
 	tcase_add_test(tcase, kill_confirms_its_cause);
 	tcase_add_test(tcase, kill_of_an_ended_program_is_refused);

@@ -12,14 +12,10 @@
 
 #include "cluster.h"
 #include "reaper.h"
-#include "suite.h"
+#include "server_suite.h"
 
-#define PATIENCE_MS 60000
 #define REAPED_WITHIN_MS 1000
 #define REMOVED_WITHIN_MS 30000 /* the disk may be busy with other things */
-
-static char cache[] = "/tmp/check_reaper-XXXXXX";
-static const char *bindir;
 
 /* What a mock runner says on its pipe: the processes and the folder that must be gone after it. */
 typedef struct
@@ -31,12 +27,6 @@ typedef struct
 	pid_t unlisted;
 	char directory[256];
 } Said;
-
-static Deadline
-soon(void)
-{
-	return deadline_in_ms(PATIENCE_MS);
-}
 
 static bool
 lives(pid_t pid)
@@ -501,22 +491,7 @@ int
 main(void)
 {
 	Suite *suite = suite_create("reaper");
-	int failed;
 
-	bindir = getenv("COUNTERPROOF_PG_BIN");
-	if (bindir == NULL || mkdtemp(cache) == NULL || chmod(cache, 0755) != 0)
-	{
-		fprintf(stderr, "COUNTERPROOF_PG_BIN must name the folder of PostgreSQL 16's programs, and /tmp be writable\n");
-		return EXIT_FAILURE;
-	}
-	unsetenv("COUNTERPROOF_USER");
-	unsetenv("TMPDIR");
-	setenv("COUNTERPROOF_CACHE", cache, 1);
 	suite_add_tcase(suite, cases());
-	failed = suite_run(suite);
-	if (!process_remove_directory(cache, deadline_in_ms(PATIENCE_MS)))
-	{
-		return EXIT_FAILURE;
-	}
-	return failed;
+	return suite_run_with_servers(suite);
 }

@@ -22,7 +22,6 @@ static Session *lab;     /* watches and terminates */
 static Session *subject; /* under test */
 static int subject_socket;
 
-
 /* The socket of a session opened between two calls: the descriptor that was none before. */
 static int
 newest_socket(bool before[64])
@@ -231,9 +230,6 @@ START_TEST(values_go_in_and_come_out)
 	ck_assert(!sql_bool(result, 0, 6));
 	sql_free(result);
 
-	ck_assert_int_eq(session_try(subject, &result, "UPDATE t SET v = v + 1", NO_ARGS), SQL_OK);
-	ck_assert_int_eq(sql_affected(result), 2);
-	sql_free(result);
 	sql_free(NULL);
 }
 END_TEST

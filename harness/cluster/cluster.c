@@ -444,6 +444,20 @@ cluster_log(const Cluster *cluster)
 	return cluster->log;
 }
 
+void
+cluster_save_log(const Cluster *cluster, const char *folder)
+{
+	char *path = string_format("%s/server.log", folder);
+	Text log = {0};
+
+	if (!file_read(cluster->log, &log) || !file_replace(path, text_get(&log)))
+	{
+		report_warning("the log of server %s is not saved", cluster->name);
+	}
+	text_free(&log);
+	free(path);
+}
+
 const char *
 cluster_conninfo(Cluster *cluster, const char *database)
 {

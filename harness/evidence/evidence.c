@@ -9,10 +9,27 @@
 
 #include "evidence_model.h"
 
-static const char *const LINE_WORDS[] = {
-	[LINE_UNSET] = "note", [LINE_STEP] = "step",   [LINE_NOTE] = "note",   [LINE_PASS] = "PASS",
-	[LINE_FAIL] = "FAIL",  [LINE_AUDIT] = "audit", [LINE_FAULT] = "fault",
-};
+const char *
+evidence_line_word(const EvidenceLine *line)
+{
+	static const char *const words[] = {
+		[LINE_UNSET] = "note", [LINE_STEP] = "step",   [LINE_NOTE] = "note",   [LINE_PASS] = "PASS",
+		[LINE_FAIL] = "FAIL",  [LINE_AUDIT] = "audit", [LINE_FAULT] = "fault",
+	};
+
+	return words[line->kind];
+}
+
+void
+evidence_line_text(const EvidenceLine *line, Text *text)
+{
+	text_append(text, "%s", line->text);
+	if (line->kind == LINE_PASS || line->kind == LINE_FAIL)
+	{
+		text_append(text, "; expected %s, got %s", line->expected == NULL ? "" : line->expected,
+					line->actual == NULL ? "" : line->actual);
+	}
+}
 
 const char *
 result_name(Result result)
@@ -171,41 +188,6 @@ set_environment(Evidence *evidence, const char *name, const char *value)
 	text_free(&visible_value);
 }
 
-Evidence *
-evidence_open(const EvidenceRun *run)
-{
-	Evidence *evidence;
-	char *seed = string_format("%llu", (unsigned long long) run->seed);
-
-	/* Memory that cannot be had ends the program in memory_get(), so jansson's answers need no check for it. */
-	json_set_alloc_funcs(memory_get, free);
-	evidence = memory_get(sizeof(*evidence));
-	evidence->run = *run;
-	evidence->lock = -1;
-	evidence->output.fd = -1;
-	evidence->final_path = string_format("%s/%s", run->root, EVIDENCE_OUTPUT);
-	evidence->cases = memory_get(sizeof(*evidence->cases) * ((size_t) run->case_count + 1));
-	evidence->environment = json_object();
-	set_environment(evidence, "seed", seed);
-	free(seed);
-	for (int i = 0; i < run->case_count; i++)
-	{
-		evidence->cases[i].suite = suite_index(evidence, run->cases[i].suite);
-	}
-	if (folder_open(evidence) && output_open(evidence, &evidence->output, evidence->folder, EVIDENCE_OUTPUT) &&
-		open_suites(evidence) && evidence_add_settings(evidence, run->settings, run->setting_count) &&
-		folder_point(evidence))
-	{
-		return evidence;
-	}
-	if (evidence->folder != NULL)
-	{
-		folder_remove(evidence->folder);
-	}
-	evidence_free(evidence);
-	return NULL;
-}
-
 static bool
 write_environment(Evidence *evidence)
 {
@@ -229,6 +211,41 @@ write_environment(Evidence *evidence)
 	}
 	text_free(&text);
 	return done;
+}
+
+Evidence *
+evidence_open(const EvidenceRun *run)
+{
+	Evidence *evidence;
+	char *seed = string_format("%llu", (unsigned long long) run->seed);
+
+	/* Memory that cannot be had ends the program in memory_get(), so jansson's answers need no check for it. */
+	json_set_alloc_funcs(memory_get, free);
+	evidence = memory_get(sizeof(*evidence));
+	evidence->run = *run;
+	evidence->lock = -1;
+	evidence->output.fd = -1;
+	evidence->final_path = string_format("%s/%s", run->root, EVIDENCE_OUTPUT);
+	evidence->cases = memory_get(sizeof(*evidence->cases) * ((size_t) run->case_count + 1));
+	evidence->environment = json_object();
+	set_environment(evidence, "seed", seed);
+	set_environment(evidence, "replay", run->replay);
+	free(seed);
+	for (int i = 0; i < run->case_count; i++)
+	{
+		evidence->cases[i].suite = suite_index(evidence, run->cases[i].suite);
+	}
+	if (folder_open(evidence) && output_open(evidence, &evidence->output, evidence->folder, EVIDENCE_OUTPUT) &&
+		open_suites(evidence) && write_environment(evidence) && folder_point(evidence))
+	{
+		return evidence;
+	}
+	if (evidence->folder != NULL)
+	{
+		folder_remove(evidence->folder);
+	}
+	evidence_free(evidence);
+	return NULL;
 }
 
 bool
@@ -344,14 +361,9 @@ evidence_case_line(Evidence *evidence, int index, const EvidenceLine *line)
 		report_debug("a line of %s came after its end: %s", evidence->run.cases[index].id, line->text);
 		return;
 	}
-	text_append(&text, "%s", line->text);
-	if (line->kind == LINE_PASS || line->kind == LINE_FAIL)
-	{
-		text_append(&text, "; expected %s, got %s", line->expected == NULL ? "" : line->expected,
-					line->actual == NULL ? "" : line->actual);
-	}
+	evidence_line_text(line, &text);
 	record_line(record->live, line);
-	stream_line(record->live, LINE_WORDS[line->kind], text_get(&text));
+	stream_line(record->live, evidence_line_word(line), text_get(&text));
 	text_free(&text);
 	stream_flush(evidence);
 }
@@ -467,17 +479,12 @@ write_suite(Evidence *evidence, Suite *suite, const char *server_log)
 }
 
 bool
-evidence_close(Evidence *evidence, const char *replay, const char *server_log, bool interrupted)
+evidence_close(Evidence *evidence, const char *server_log, bool interrupted)
 {
 	stream_drain(evidence);
 	if (interrupted || evidence->failed)
 	{
 		return !evidence->failed;
-	}
-	set_environment(evidence, "replay", replay);
-	if (!write_environment(evidence))
-	{
-		return false;
 	}
 	for (int i = 0; i < evidence->suite_count; i++)
 	{
@@ -486,7 +493,7 @@ evidence_close(Evidence *evidence, const char *replay, const char *server_log, b
 			return false;
 		}
 	}
-	if (!stream_end(evidence, replay))
+	if (!stream_end(evidence))
 	{
 		return false;
 	}

@@ -111,7 +111,7 @@ extern void stream_flush(Evidence *evidence);
 
 /* Write all that is left, past cases that never began. */
 extern void stream_drain(Evidence *evidence);
-extern bool stream_end(Evidence *evidence, const char *replay) MUST_CHECK;
+extern bool stream_end(Evidence *evidence) MUST_CHECK;
 
 
 /* --- the other files --- */

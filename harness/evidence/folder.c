@@ -47,22 +47,7 @@ output_write(Evidence *evidence, OutputFile *file, const char *bytes, size_t len
 	{
 		return false;
 	}
-	while (length > 0)
-	{
-		ssize_t written = write(file->fd, bytes, length);
-
-		if (written < 0 && errno == EINTR)
-		{
-			continue;
-		}
-		if (written <= 0)
-		{
-			return evidence_fail(evidence, "cannot write evidence: %s: %m", file->path);
-		}
-		bytes += written;
-		length -= (size_t) written;
-	}
-	return true;
+	return file_write(file->fd, bytes, length) || evidence_fail(evidence, "cannot write evidence: %s: %m", file->path);
 }
 
 bool

@@ -109,15 +109,15 @@ evidence_summary(const Evidence *evidence, Text *text)
 
 /* The last lines of an output.txt: how to run it again when something did not pass, and the sum of all. */
 static bool
-write_end(Evidence *evidence, OutputFile *file, const EvidenceTotals *totals, bool all_passed, const char *replay)
+write_end(Evidence *evidence, OutputFile *file, const EvidenceTotals *totals, bool all_passed)
 {
 	Text text = {0};
 	bool done;
 
-	if (!all_passed && replay != NULL)
+	if (!all_passed && evidence->run.replay != NULL)
 	{
 		text_append(&text, "%-8s ", "replay");
-		visible_append(&text, replay);
+		visible_append(&text, evidence->run.replay);
 		text_append(&text, "\n");
 	}
 	append_summary(evidence, totals, &text);
@@ -128,7 +128,7 @@ write_end(Evidence *evidence, OutputFile *file, const EvidenceTotals *totals, bo
 }
 
 bool
-stream_end(Evidence *evidence, const char *replay)
+stream_end(Evidence *evidence)
 {
 	EvidenceTotals totals = evidence_totals(evidence);
 	bool all_passed = true;
@@ -138,10 +138,10 @@ stream_end(Evidence *evidence, const char *replay)
 		Suite *suite = &evidence->suites[i];
 
 		all_passed = all_passed && suite_passed(suite);
-		if (!write_end(evidence, &suite->output, &suite->totals, suite_passed(suite), replay))
+		if (!write_end(evidence, &suite->output, &suite->totals, suite_passed(suite)))
 		{
 			return false;
 		}
 	}
-	return write_end(evidence, &evidence->output, &totals, all_passed, replay);
+	return write_end(evidence, &evidence->output, &totals, all_passed);
 }

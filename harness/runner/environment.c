@@ -1,6 +1,5 @@
 #include "environment.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,6 @@ typedef struct
 	int count;
 } Settings;
 
-
 static bool
 is_foreign(const char *variable)
 {
@@ -40,7 +38,6 @@ is_foreign(const char *variable)
 	}
 	return false;
 }
-
 
 void
 environment_scrub(void)
@@ -66,7 +63,6 @@ environment_scrub(void)
 	setenv("TZ", "UTC", 1);
 }
 
-
 /* `name` must outlive the settings; `value` is taken over. */
 static void
 add(Settings *settings, const char *name, char *value)
@@ -81,7 +77,6 @@ add(Settings *settings, const char *name, char *value)
 	settings->count++;
 }
 
-
 static void
 add_machine(Settings *settings, const RunnerConfig *config)
 {
@@ -89,8 +84,6 @@ add_machine(Settings *settings, const RunnerConfig *config)
 
 	add(settings, "counterproof", string_copy(COUNTERPROOF_VERSION));
 	add(settings, "commit", string_copy(config->commit));
-	add(settings, "replay", string_copy(config->replay));
-	add(settings, "seed", string_format("%" PRIu64, config->seed));
 	add(settings, "jobs", string_format("%d", config->jobs));
 	add(settings, "scale", string_format("%g", config->scale));
 	add(settings, "compiler", string_copy(__VERSION__));
@@ -101,7 +94,6 @@ add_machine(Settings *settings, const RunnerConfig *config)
 	}
 	add(settings, "processors", string_format("%ld", sysconf(_SC_NPROCESSORS_ONLN)));
 }
-
 
 static bool
 check_major(const RunnerConfig *config, Session *session)
@@ -120,7 +112,6 @@ check_major(const RunnerConfig *config, Session *session)
 	}
 	return true;
 }
-
 
 bool
 environment_record(const RunnerConfig *config, const char *server, Evidence *evidence)

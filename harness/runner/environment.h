@@ -8,7 +8,7 @@
 extern void environment_scrub(void);
 
 /*
- * Add versions, machine, settings and the replay command to the evidence. `server` (may be NULL) is asked for its
+ * Add versions, machine and settings to the evidence. `server` (may be NULL) is asked for its
  * settings; a server of another major version than asked for is refused. false: reported.
  */
 extern bool environment_record(const RunnerConfig *config, const char *server, Evidence *evidence) MUST_CHECK;

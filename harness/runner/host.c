@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 
 #include "../scenario/message.h"
 #include "reaper.h"
+#include "session.h"
 
 /* What a case ended in order may need to be gone: the last backends of a server whose postmaster was reaped. */
 #define QUIET_MS 100
@@ -32,8 +34,9 @@ typedef struct
 	const Scenario *scenario;
 	const SceneSetup *setup;
 	pid_t runner;
+	int host_slot; /* with the reaper, -1: not entered */
+	int case_slot;
 } Host;
-
 
 static void
 say_broken(const Host *host, const char *reason)
@@ -42,8 +45,10 @@ say_broken(const Host *host, const char *reason)
 	(void) !message_send(host->setup->report_fd, &(Message){.kind = MESSAGE_BROKEN, .text = reason});
 }
 
-
-/* The case's process: waits until its group is known to the reaper, then runs. */
+/*
+ * The case's process: waits until its group is known to the reaper, then runs. It goes with its host, which alone holds
+ * its deadline; of a host that has gone before, the gate tells.
+ */
 static void
 case_main(const Host *host, int gate)
 {
@@ -51,13 +56,14 @@ case_main(const Host *host, int gate)
 	char go;
 
 	(void) setpgid(0, 0);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (read(gate, &go, 1) != 1)
 	{
 		_exit(EXIT_CODE_BROKEN);
 	}
 	close(gate);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (!process_adopt_orphans())
 	{
 		_exit(EXIT_CODE_BROKEN);
@@ -65,9 +71,8 @@ case_main(const Host *host, int gate)
 	exit(scene_main(host->scenario, host->setup));
 }
 
-
 static pid_t
-start_case(const Host *host)
+start_case(Host *host)
 {
 	int gate[2];
 	pid_t pid;
@@ -91,7 +96,8 @@ start_case(const Host *host)
 	else
 	{
 		(void) setpgid(pid, pid);
-		if (reaper_enter_group(pid) < 0 || write(gate[1], "g", 1) != 1)
+		host->case_slot = reaper_enter_group(pid);
+		if (host->case_slot < 0 || write(gate[1], "g", 1) != 1)
 		{
 			kill(pid, SIGKILL);
 		}
@@ -99,7 +105,6 @@ start_case(const Host *host)
 	close(gate[1]);
 	return pid;
 }
-
 
 /* Wait for the case's end without reaping it, for the deadline, or for SIGTERM. */
 static CaseWait
@@ -132,7 +137,6 @@ wait_for_case(const Host *host, pid_t pid, int signal_fd)
 	return answer;
 }
 
-
 static void
 judge_end(const Host *host, CaseWait how, int status)
 {
@@ -161,43 +165,78 @@ judge_end(const Host *host, CaseWait how, int status)
 	}
 }
 
-
-static ProbeAnswer
-probe_no_children(void *context, Text *seen)
-{
-	pid_t pids[CHILDREN_MAX];
-	int *left = context;
-
-	*left = process_children(pids, CHILDREN_MAX);
-	text_append(seen, "%d left", *left);
-	return *left == 0 ? PROBE_DONE : PROBE_AGAIN;
-}
-
-
-/* Poll without a report: running out of time is an answer here. */
+/* How many children there are once some time was given to them; 0 as soon as there are none. */
 static int
-children_after(int ms)
+children_after(pid_t *pids, int ms)
 {
 	Deadline deadline = deadline_in_ms(ms);
-	Text seen = {0};
-	int left = 0;
+	int count;
 
-	while (probe_no_children(&left, &seen) != PROBE_DONE && !deadline_passed(deadline))
+	while ((count = process_children(pids, CHILDREN_MAX)) > 0 && !deadline_passed(deadline))
 	{
 		backoff_us(1000);
-		text_clear(&seen);
 	}
-	text_free(&seen);
-	return left;
+	return count;
 }
 
-
+/* Of a case that ended by itself and has a server to keep. */
 static bool
-may_stay(const Host *host, const char *command)
+may_stay(const Host *host, pid_t pid, bool killed)
 {
-	return host->setup->keep && strstr(command, "postgres") != NULL;
+	Text command = {0};
+	bool stays;
+
+	process_describe(pid, &command);
+	stays = host->setup->keep && !killed && strstr(text_get(&command), "postgres") != NULL;
+	text_free(&command);
+	return stays;
 }
 
+/* Appends those that should not be there; answers how many. */
+static int
+name_leftovers(const Host *host, const pid_t *pids, int count, Text *report)
+{
+	int found = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		if (!may_stay(host, pids[i], false))
+		{
+			text_append(report, "%spid %d (", found++ > 0 ? ", " : "left running: ", (int) pids[i]);
+			process_describe(pids[i], report);
+			text_append(report, ")");
+		}
+	}
+	return found;
+}
+
+/* Again and again: the children of one that is ended become ours. */
+static void
+end_children(const Host *host, bool killed)
+{
+	Deadline deadline = deadline_in_ms(END_CHILDREN_MS);
+	pid_t pids[CHILDREN_MAX];
+	bool left = true;
+
+	while (left && !deadline_passed(deadline))
+	{
+		int count = process_children(pids, CHILDREN_MAX);
+
+		left = false;
+		for (int i = 0; i < count; i++)
+		{
+			if (!may_stay(host, pids[i], killed))
+			{
+				kill(pids[i], SIGKILL);
+				left = true;
+			}
+		}
+		if (left)
+		{
+			backoff_us(1000);
+		}
+	}
+}
 
 /*
  * Everything that is still there after the case is a leak: named, then ended. With --keep a server may stay.
@@ -209,23 +248,10 @@ end_leftovers(const Host *host, pid_t case_pid, bool killed)
 	pid_t pids[CHILDREN_MAX];
 	Text report = {0};
 	int found = 0;
-	int count = 0;
 
-	if (killed || children_after(QUIET_MS) > 0)
+	if (!killed)
 	{
-		count = process_children(pids, CHILDREN_MAX);
-	}
-	for (int i = 0; i < count; i++)
-	{
-		Text command = {0};
-
-		process_describe(pids[i], &command);
-		if (!may_stay(host, text_get(&command)))
-		{
-			text_append(&report, "%spid %d (%s)", found++ > 0 ? ", " : "left running: ", (int) pids[i],
-						text_get(&command));
-		}
-		text_free(&command);
+		found = name_leftovers(host, pids, children_after(pids, QUIET_MS), &report);
 	}
 	if (!host->setup->keep || killed)
 	{
@@ -236,12 +262,8 @@ end_leftovers(const Host *host, pid_t case_pid, bool killed)
 			text_append(&report, "left behind: %s", text_get(&swept));
 		}
 		text_free(&swept);
-		for (int i = 0; i < count; i++)
-		{
-			kill(pids[i], SIGKILL);
-		}
-		(void) children_after(END_CHILDREN_MS);
 	}
+	end_children(host, killed);
 	if (found > 0 && !killed)
 	{
 		say_broken(host, text_get(&report));
@@ -249,32 +271,65 @@ end_leftovers(const Host *host, pid_t case_pid, bool killed)
 	text_free(&report);
 }
 
-
+/* In a server that is not the lab's, whatever became of the case. */
 static void
-host_main(const Host *host)
+drop_database(const Host *host)
+{
+	Session *session = session_open(host->setup->server, host->scenario->id);
+	char *sql = string_format("DROP DATABASE IF EXISTS %s WITH (FORCE)", host->setup->database);
+
+	if (session == NULL || !session_execute(session, sql))
+	{
+		say_broken(host, "its database could not be dropped");
+	}
+	session_close(session);
+	free(sql);
+}
+
+/* The runner's open files are not a case's business: nor are the read ends of pipes, which would hide that it has gone. */
+static void
+close_inherited(int kept)
+{
+	for (int fd = STDERR_FILENO + 1; fd < kept; fd++)
+	{
+		(void) close(fd);
+	}
+	closefrom(kept + 1);
+}
+
+/* Into a group of its own, known to the reaper, while the runner still lives. Answers what SIGTERM is read from. */
+static int
+host_settle(Host *host)
 {
 	sigset_t term;
 	int signal_fd;
-	int status = 0;
-	pid_t pid;
-	CaseWait how;
 
 	(void) setpgid(0, 0);
+	close_inherited(host->setup->report_fd);
 	notice_set_prefix(host->scenario->id);
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	sigprocmask(SIG_SETMASK, &term, NULL);
 	signal_fd = signalfd(-1, &term, SFD_CLOEXEC);
-	if (signal_fd < 0 || !process_adopt_orphans() || reaper_enter_group(getpid()) < 0 || getppid() != host->runner)
+	host->host_slot = reaper_enter_group(getpid());
+	if (signal_fd < 0 || host->host_slot < 0 || !process_adopt_orphans() || getppid() != host->runner)
 	{
-		say_broken(host, "its host could not start");
-		_exit(EXIT_CODE_BROKEN);
+		return -1;
 	}
-	pid = start_case(host);
+	return signal_fd;
+}
+
+static void
+host_case(Host *host, int signal_fd)
+{
+	pid_t pid = start_case(host);
+	int status = 0;
+	CaseWait how;
+
 	if (pid < 0)
 	{
 		say_broken(host, "its process could not start");
-		_exit(EXIT_CODE_BROKEN);
+		return;
 	}
 	how = wait_for_case(host, pid, signal_fd);
 	if (how != CASE_ENDED)
@@ -286,14 +341,34 @@ host_main(const Host *host)
 	}
 	judge_end(host, how, status);
 	end_leftovers(host, pid, how != CASE_ENDED);
-	_exit(EXIT_CODE_PASS);
+	if (host->setup->drop_database)
+	{
+		drop_database(host);
+	}
 }
 
+static void
+host_main(Host *host)
+{
+	int signal_fd = host_settle(host);
+
+	if (signal_fd < 0)
+	{
+		say_broken(host, "its host could not start");
+	}
+	else
+	{
+		host_case(host, signal_fd);
+	}
+	reaper_leave(host->case_slot);
+	reaper_leave(host->host_slot);
+	_exit(EXIT_CODE_PASS);
+}
 
 pid_t
 host_start(const Scenario *scenario, const SceneSetup *setup)
 {
-	Host host = {scenario, setup, getpid()};
+	Host host = {.scenario = scenario, .setup = setup, .runner = getpid(), .host_slot = -1, .case_slot = -1};
 	pid_t pid;
 
 	fflush(NULL);

@@ -6,13 +6,11 @@
 
 static const char *const reset = "\033[0m";
 
-
 static bool
 colored(const RunnerConfig *config)
 {
 	return config->color == COLOR_ALWAYS || (config->color == COLOR_AUTO && isatty(STDOUT_FILENO));
 }
-
 
 static const char *
 color_of(const RunnerConfig *config, Result result)
@@ -33,13 +31,11 @@ color_of(const RunnerConfig *config, Result result)
 	}
 }
 
-
 static const char *
 color_end(const RunnerConfig *config)
 {
 	return colored(config) ? reset : "";
 }
-
 
 void
 progress_case(const RunnerConfig *config, const EvidenceCase *name, Result result, int passed, int failed,
@@ -63,28 +59,20 @@ progress_case(const RunnerConfig *config, const EvidenceCase *name, Result resul
 	fflush(stdout);
 }
 
-
 void
 progress_line(const RunnerConfig *config, const EvidenceCase *name, const EvidenceLine *line)
 {
-	static const char *const words[] = {
-		[LINE_STEP] = "step", [LINE_NOTE] = "note",   [LINE_PASS] = "PASS",
-		[LINE_FAIL] = "FAIL", [LINE_AUDIT] = "audit", [LINE_FAULT] = "fault",
-	};
+	Text text = {0};
 
 	if (line->kind != LINE_FAIL && !config->verbose)
 	{
 		return;
 	}
-	printf("%s  %-8s %s", name->id, words[line->kind], line->text);
-	if (line->expected != NULL && line->actual != NULL)
-	{
-		printf("; expected %s, got %s", line->expected, line->actual);
-	}
-	printf("\n");
+	evidence_line_text(line, &text);
+	printf("%s  %-8s %s\n", name->id, evidence_line_word(line), text_get(&text));
 	fflush(stdout);
+	text_free(&text);
 }
-
 
 void
 progress_kept(const char *conninfo)
@@ -92,7 +80,6 @@ progress_kept(const char *conninfo)
 	printf("kept      psql \"%s\"\n", conninfo);
 	fflush(stdout);
 }
-
 
 void
 progress_end(const RunnerConfig *config, const Evidence *evidence, bool complete)

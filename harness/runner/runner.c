@@ -64,14 +64,12 @@ typedef struct
 
 static volatile sig_atomic_t interrupted;
 
-
 static void
 note_interrupt(int signal_number)
 {
 	(void) signal_number;
 	interrupted = 1;
 }
-
 
 static void
 catch_signals(void)
@@ -80,8 +78,20 @@ catch_signals(void)
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	if (signal(SIGHUP, SIG_IGN) != SIG_IGN) /* nohup means it */
+	{
+		sigaction(SIGHUP, &action, NULL);
+	}
 	signal(SIGPIPE, SIG_IGN);
+}
+
+static void
+add_reason(Text *reasons, const char *reason)
+{
+	if (strstr(text_get(reasons), reason) == NULL)
+	{
+		text_append(reasons, "%s%s", reasons->length > 0 ? "; " : "", reason);
+	}
 }
 
 
@@ -100,7 +110,6 @@ any_needs(const Runner *runner, unsigned needs)
 	return false;
 }
 
-
 static bool
 start_server(Runner *runner)
 {
@@ -113,7 +122,6 @@ start_server(Runner *runner)
 	runner->server = string_copy(cluster_conninfo(runner->cluster, "postgres"));
 	return true;
 }
-
 
 static bool
 open_server(Runner *runner)
@@ -139,26 +147,38 @@ open_server(Runner *runner)
 	return server_kit_find(&runner->kit, config->pg_bin, config->pg_major) && start_server(runner);
 }
 
-
-/* A case found the run's server dead or dying: that is never the case's success. The next cases get a new one. */
+/* A case found the run's server dead or dying: that is never the case's success. Its log is the case's. */
 static void
 verify_server(Runner *runner, CaseRun *run)
 {
+	const char *folder;
+
 	if (runner->cluster == NULL || (run->scenario->needs & NEEDS_DATABASE) == 0 ||
 		cluster_verify_running(runner->cluster))
 	{
 		return;
 	}
-	text_append(&run->broken, "%sthe run's server had died", run->broken.length > 0 ? "; " : "");
-	if (runner->running == 0 && !runner->stop)
+	add_reason(&run->broken, "the run's server had died");
+	folder = evidence_case_folder(runner->evidence, run->index);
+	if (folder != NULL)
 	{
-		(void) cluster_free(runner->cluster);
-		runner->cluster = NULL;
-		if (!start_server(runner))
-		{
-			runner->stop = true;
-		}
+		cluster_save_log(runner->cluster, folder);
 	}
+}
+
+static bool
+server_is_dead(const Runner *runner)
+{
+	return runner->cluster != NULL && cluster_state(runner->cluster) != CLUSTER_RUNNING;
+}
+
+/* The next cases get a new one, once nobody uses the dead one any more. */
+static bool
+replace_server(Runner *runner)
+{
+	(void) cluster_free(runner->cluster);
+	runner->cluster = NULL;
+	return start_server(runner);
 }
 
 
@@ -178,13 +198,11 @@ name_database(CaseRun *run)
 	}
 }
 
-
 static int
 deadline_of(const RunnerConfig *config, const Scenario *scenario)
 {
 	return config->timeout_s > 0 ? config->timeout_s * 1000 : scenario->deadline_ms;
 }
-
 
 static const char *
 skip_reason(const Runner *runner, const Scenario *scenario)
@@ -195,7 +213,6 @@ skip_reason(const Runner *runner, const Scenario *scenario)
 	}
 	return NULL;
 }
-
 
 static void
 end_run(Runner *runner, CaseRun *run, Result result, const char *reason)
@@ -214,7 +231,6 @@ end_run(Runner *runner, CaseRun *run, Result result, const char *reason)
 	}
 }
 
-
 static bool
 start_run(Runner *runner, CaseRun *run)
 {
@@ -223,7 +239,8 @@ start_run(Runner *runner, CaseRun *run)
 						.kit = config->server == NULL ? &runner->kit : NULL,
 						.server = runner->server,
 						.database = run->database,
-						.drop_database = config->server != NULL && !config->keep,
+						.drop_database =
+							config->server != NULL && !config->keep && (run->scenario->needs & NEEDS_DATABASE) != 0,
 						.keep = config->keep,
 						.deadline_ms = deadline_of(config, run->scenario),
 						.programs = config->programs,
@@ -258,17 +275,6 @@ start_run(Runner *runner, CaseRun *run)
 	return true;
 }
 
-
-static void
-add_reason(Text *reasons, const char *reason)
-{
-	if (strstr(text_get(reasons), reason) == NULL)
-	{
-		text_append(reasons, "%s%s", reasons->length > 0 ? "; " : "", reason);
-	}
-}
-
-
 static void
 take_line(Runner *runner, CaseRun *run, const Message *message)
 {
@@ -284,7 +290,6 @@ take_line(Runner *runner, CaseRun *run, const Message *message)
 	evidence_case_line(runner->evidence, run->index, &line);
 	progress_line(runner->config, &runner->names[run->index], &line);
 }
-
 
 static void
 take_message(Runner *runner, CaseRun *run, const char *text)
@@ -324,7 +329,6 @@ take_message(Runner *runner, CaseRun *run, const char *text)
 	message_free(&message);
 }
 
-
 /* Cut what arrived into lines. */
 static void
 take_bytes(Runner *runner, CaseRun *run, const char *bytes, size_t length)
@@ -341,7 +345,6 @@ take_bytes(Runner *runner, CaseRun *run, const char *bytes, size_t length)
 	}
 	text_append_bytes(&run->unread, bytes, length);
 }
-
 
 /* A lab that failed outranks a verdict that is missing, a failed check outranks both. */
 static Result
@@ -368,7 +371,6 @@ judge_run(CaseRun *run, const char **reason)
 	return RESULT_PASS;
 }
 
-
 static void
 finish_run(Runner *runner, CaseRun *run)
 {
@@ -379,14 +381,15 @@ finish_run(Runner *runner, CaseRun *run)
 	while (waitpid(run->host, &status, 0) < 0 && errno == EINTR)
 	{
 	}
-	close(run->fd);
-	run->host = 0;
-	runner->running--;
 	if (!WIFEXITED(status))
 	{
 		add_reason(&run->broken, "its host was killed");
+		(void) reaper_sweep(run->host, NULL);
 	}
-	else if (!run->done && run->broken.length == 0)
+	close(run->fd);
+	run->host = 0;
+	runner->running--;
+	if (!run->done && run->broken.length == 0)
 	{
 		add_reason(&run->broken, "its process ended before the case did");
 	}
@@ -406,10 +409,22 @@ finish_run(Runner *runner, CaseRun *run)
 /* --- all cases --- */
 
 static bool
+may_start(const Runner *runner)
+{
+	return !runner->stop && !interrupted && runner->next < runner->run_count &&
+		   runner->running < runner->config->jobs && (runner->running == 0 || !server_is_dead(runner));
+}
+
+static bool
 start_more(Runner *runner)
 {
-	while (!runner->stop && !interrupted && runner->next < runner->run_count && runner->running < runner->config->jobs)
+	while (may_start(runner))
 	{
+		if (server_is_dead(runner) && !replace_server(runner))
+		{
+			runner->stop = true; /* what has ended is still told */
+			break;
+		}
 		if (!start_run(runner, runner->order[runner->next++]))
 		{
 			return false;
@@ -417,7 +432,6 @@ start_more(Runner *runner)
 	}
 	return true;
 }
-
 
 /* Wait for messages of the running cases, for ever when timeout_ms < 0; an end of file is the end of a host. */
 static void
@@ -461,7 +475,6 @@ serve(Runner *runner, const sigset_t *while_waiting, int timeout_ms)
 	}
 }
 
-
 static void
 end_hosts(Runner *runner, int signal_number)
 {
@@ -473,7 +486,6 @@ end_hosts(Runner *runner, int signal_number)
 		}
 	}
 }
-
 
 /* Hosts end their cases on SIGTERM and say so; one that does not within its time is killed, and the reaper does the rest. */
 static void
@@ -490,7 +502,6 @@ end_interrupted(Runner *runner)
 	}
 	end_hosts(runner, SIGKILL);
 }
-
 
 static bool
 run_all(Runner *runner)
@@ -522,7 +533,6 @@ run_all(Runner *runner)
 	return done;
 }
 
-
 /* Side by side, the case that may take longest starts first, so that none is left to run alone at the end. */
 static int
 compare_starts(const void *a, const void *b)
@@ -540,7 +550,6 @@ compare_starts(const void *a, const void *b)
 	}
 	return x->index - y->index;
 }
-
 
 static void
 plan(Runner *runner, const Scenario *const *scenarios, int count)
@@ -568,7 +577,6 @@ plan(Runner *runner, const Scenario *const *scenarios, int count)
 	}
 }
 
-
 static ExitCode
 exit_code_of(const EvidenceTotals *totals)
 {
@@ -586,7 +594,6 @@ exit_code_of(const EvidenceTotals *totals)
 	}
 	return EXIT_CODE_PASS;
 }
-
 
 static bool
 close_server(Runner *runner)
@@ -609,18 +616,16 @@ close_server(Runner *runner)
 	return cluster_free(runner->cluster);
 }
 
-
 /* The evidence is closed before the server goes: its log is copied from there. */
 static bool
 close_evidence(Runner *runner, bool complete)
 {
 	char *log = runner->cluster != NULL ? string_copy(cluster_log(runner->cluster)) : NULL;
-	bool closed = evidence_close(runner->evidence, runner->config->replay, log, !complete);
+	bool closed = evidence_close(runner->evidence, log, !complete);
 
 	free(log);
 	return closed;
 }
-
 
 static ExitCode
 run_with_evidence(Runner *runner)
@@ -636,7 +641,7 @@ run_with_evidence(Runner *runner)
 		progress_end(runner->config, runner->evidence, complete);
 	}
 	stopped = close_server(runner);
-	if (interrupted)
+	if (interrupted && !complete) /* too late to interrupt what had ended */
 	{
 		return EXIT_CODE_INTERRUPTED;
 	}
@@ -646,7 +651,6 @@ run_with_evidence(Runner *runner)
 	}
 	return complete && closed && stopped ? exit_code_of(&totals) : EXIT_CODE_BROKEN;
 }
-
 
 ExitCode
 runner_run(const RunnerConfig *config, const Scenario *const *scenarios, int count)
@@ -664,6 +668,7 @@ runner_run(const RunnerConfig *config, const Scenario *const *scenarios, int cou
 								.seed = config->seed,
 								.cases = runner.names,
 								.case_count = runner.run_count,
+								.replay = config->replay,
 								.keep = config->keep};
 
 		runner.evidence = evidence_open(&evidence);

@@ -4,8 +4,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
 
 /* Text from a server or a program may be anything; JSON takes UTF-8 only. */
 static json_t *
@@ -39,30 +37,6 @@ json_from_text(const char *text)
 	return value;
 }
 
-
-static bool
-write_all(int fd, const char *bytes, size_t length)
-{
-	while (length > 0)
-	{
-		ssize_t written = write(fd, bytes, length);
-
-		if (written < 0 && errno == EINTR)
-		{
-			continue;
-		}
-		if (written < 0)
-		{
-			report_error("could not tell the runner: %s", strerror(errno));
-			return false;
-		}
-		bytes += written;
-		length -= (size_t) written;
-	}
-	return true;
-}
-
-
 bool
 message_send(int fd, const Message *message)
 {
@@ -81,12 +55,15 @@ message_send(int fd, const Message *message)
 		return false;
 	}
 	framed = string_format("\n%s\n", encoded);
-	sent = write_all(fd, framed, strlen(framed));
+	sent = file_write(fd, framed, strlen(framed));
+	if (!sent)
+	{
+		report_error("could not tell the runner: %s", strerror(errno));
+	}
 	free(framed);
 	free(encoded);
 	return sent;
 }
-
 
 bool
 message_decode(const char *line, Message *message)
@@ -118,7 +95,6 @@ message_decode(const char *line, Message *message)
 	json_decref(document);
 	return understood;
 }
-
 
 void
 message_free(Message *message)

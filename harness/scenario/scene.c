@@ -49,7 +49,6 @@ tell(Scene *scene, const Message *message)
 	}
 }
 
-
 static void
 tell_line(Scene *scene, LineKind kind, const char *format, va_list args)
 {
@@ -59,7 +58,6 @@ tell_line(Scene *scene, LineKind kind, const char *format, va_list args)
 	tell(scene, &(Message){.kind = MESSAGE_LINE, .line = kind, .text = text.data});
 	text_free(&text);
 }
-
 
 void
 step(Scene *scene, const char *format, ...)
@@ -71,7 +69,6 @@ step(Scene *scene, const char *format, ...)
 	va_end(args);
 }
 
-
 void
 note(Scene *scene, const char *format, ...)
 {
@@ -81,7 +78,6 @@ note(Scene *scene, const char *format, ...)
 	tell_line(scene, LINE_NOTE, format, args);
 	va_end(args);
 }
-
 
 void
 audit(Scene *scene, const char *label, const char *fields)
@@ -110,7 +106,6 @@ tell_check(Scene *scene, bool held, const char *expected, const char *actual, co
 	return held;
 }
 
-
 bool
 check_true(Scene *scene, bool actual, const char *format, ...)
 {
@@ -123,40 +118,41 @@ check_true(Scene *scene, bool actual, const char *format, ...)
 	return held;
 }
 
+static bool
+tell_numbers(Scene *scene, bool held, const char *relation, int64_t expected, int64_t actual, const char *format,
+			 va_list args)
+{
+	char expected_text[40];
+	char actual_text[24];
+
+	snprintf(expected_text, sizeof(expected_text), "%s%" PRId64, relation, expected);
+	snprintf(actual_text, sizeof(actual_text), "%" PRId64, actual);
+	return tell_check(scene, held, expected_text, actual_text, format, args);
+}
 
 bool
 check_int(Scene *scene, int64_t actual, int64_t expected, const char *format, ...)
 {
-	char expected_text[24];
-	char actual_text[24];
 	va_list args;
 	bool held;
 
-	snprintf(expected_text, sizeof(expected_text), "%" PRId64, expected);
-	snprintf(actual_text, sizeof(actual_text), "%" PRId64, actual);
 	va_start(args, format);
-	held = tell_check(scene, actual == expected, expected_text, actual_text, format, args);
+	held = tell_numbers(scene, actual == expected, "", expected, actual, format, args);
 	va_end(args);
 	return held;
 }
-
 
 bool
 check_at_least(Scene *scene, int64_t actual, int64_t least, const char *format, ...)
 {
-	char expected_text[40];
-	char actual_text[24];
 	va_list args;
 	bool held;
 
-	snprintf(expected_text, sizeof(expected_text), "at least %" PRId64, least);
-	snprintf(actual_text, sizeof(actual_text), "%" PRId64, actual);
 	va_start(args, format);
-	held = tell_check(scene, actual >= least, expected_text, actual_text, format, args);
+	held = tell_numbers(scene, actual >= least, "at least ", least, actual, format, args);
 	va_end(args);
 	return held;
 }
-
 
 /* An empty text would leave a reader wondering whether something is missing. */
 static const char *
@@ -164,7 +160,6 @@ visible(const char *text)
 {
 	return text[0] != '\0' ? text : "(nothing)";
 }
-
 
 bool
 check_text(Scene *scene, const char *actual, const char *expected, const char *format, ...)
@@ -178,7 +173,6 @@ check_text(Scene *scene, const char *actual, const char *expected, const char *f
 	return held;
 }
 
-
 void
 check_judgement(Scene *scene, Judgement *judgement, const char *what)
 {
@@ -190,14 +184,14 @@ check_judgement(Scene *scene, Judgement *judgement, const char *what)
 	}
 	else
 	{
-		const char *actual = judgement->verdict == VERDICT_HOLDS ? "HOLDS" : text_get(&judgement->first);
+		const char *holds = verdict_name(VERDICT_HOLDS);
+		const char *actual = judgement->verdict == VERDICT_HOLDS ? holds : text_get(&judgement->first);
 
-		(void) check_text(scene, actual, "HOLDS", "%s: one order of versions explains every answer and respects time",
+		(void) check_text(scene, actual, holds, "%s: one order of versions explains every answer and respects time",
 						  what);
 	}
 	text_free(&judgement->first);
 }
-
 
 void
 scene_expect_retries(Scene *scene, int64_t retries_40001, int64_t retries_40p01)
@@ -234,7 +228,6 @@ scene_broken(Scene *scene, const char *format, ...)
 	longjmp(scene->top, 1);
 }
 
-
 void
 require(Scene *scene, bool done)
 {
@@ -243,7 +236,6 @@ require(Scene *scene, bool done)
 		scene_broken(scene, NULL);
 	}
 }
-
 
 void
 scene_unknown(Scene *scene, const char *format, ...)
@@ -276,7 +268,6 @@ keep_string(Scene *scene, char *string)
 	scene_broken(scene, "a case may be handed %d paths", KEPT_STRINGS_MAX);
 }
 
-
 Session *
 scene_session(Scene *scene, const char *name)
 {
@@ -295,7 +286,6 @@ scene_session(Scene *scene, const char *name)
 	scene_broken(scene, "a case may have %d sessions", SESSIONS_MAX);
 }
 
-
 void
 scene_forget_session(Scene *scene, Session *session)
 {
@@ -309,7 +299,6 @@ scene_forget_session(Scene *scene, Session *session)
 	}
 }
 
-
 void
 scene_close_session(Scene *scene, Session *session)
 {
@@ -317,13 +306,11 @@ scene_close_session(Scene *scene, Session *session)
 	session_close(session);
 }
 
-
 const char *
 scene_conninfo(Scene *scene)
 {
 	return scene->conninfo;
 }
-
 
 Cluster *
 scene_cluster(Scene *scene)
@@ -334,7 +321,6 @@ scene_cluster(Scene *scene)
 	}
 	return scene->cluster;
 }
-
 
 Process *
 scene_start(Scene *scene, const ProcessSpec *spec)
@@ -351,13 +337,11 @@ scene_start(Scene *scene, const ProcessSpec *spec)
 	scene_broken(scene, "a case may start %d programs", PROCESSES_MAX);
 }
 
-
 const char *
 scene_history_path(Scene *scene)
 {
 	return scene_file(scene, "history");
 }
-
 
 History *
 scene_history(Scene *scene)
@@ -370,13 +354,11 @@ scene_history(Scene *scene)
 	return scene->history;
 }
 
-
 uint64_t
 scene_seed(const Scene *scene)
 {
 	return scene->setup.seed;
 }
-
 
 Deadline
 scene_deadline(const Scene *scene, int64_t ms)
@@ -384,13 +366,11 @@ scene_deadline(const Scene *scene, int64_t ms)
 	return deadline_earlier(deadline_in_ms(ms), scene->deadline);
 }
 
-
 const char *
 scene_file(Scene *scene, const char *name)
 {
 	return keep_string(scene, string_format("%s/%s", scene->setup.folder, name));
 }
-
 
 const char *
 scene_program(Scene *scene, const char *name)
@@ -398,13 +378,11 @@ scene_program(Scene *scene, const char *name)
 	return keep_string(scene, string_format("%s/%s", scene->setup.programs, name));
 }
 
-
 const char *
 scene_sql(Scene *scene, const char *path)
 {
 	return keep_string(scene, string_format("%s/%s", scene->setup.sql, path));
 }
-
 
 Fault *
 scene_fault(Scene *scene, const char *format, ...)
@@ -437,7 +415,6 @@ typedef struct
 	int64_t expected;
 } NumberWait;
 
-
 static ProbeAnswer
 probe_number(void *context, Text *seen)
 {
@@ -452,7 +429,6 @@ probe_number(void *context, Text *seen)
 	return value == wait->expected ? PROBE_DONE : PROBE_AGAIN;
 }
 
-
 void
 scene_await_int(Scene *scene, Session *observer, int64_t expected, const char *sql, const SqlArg *args, int count)
 {
@@ -460,7 +436,6 @@ scene_await_int(Scene *scene, Session *observer, int64_t expected, const char *s
 
 	require(scene, wait_until(sql, scene_deadline(scene, WAIT_MS), probe_number, &wait));
 }
-
 
 void
 scene_await_blocked(Scene *scene, Session *observer, int backend_pid)
@@ -470,29 +445,20 @@ scene_await_blocked(Scene *scene, Session *observer, int backend_pid)
 }
 
 
-void
-scene_await_gone(Scene *scene, Session *observer, int backend_pid)
-{
-	scene_await_int(scene, observer, 0, "SELECT count(*) FROM pg_stat_activity WHERE pid = $1",
-					ARGS(arg_int(backend_pid)));
-}
-
-
 /* --- the life of a case --- */
 
-/* A statement with the name of the case's database, which cannot be a parameter; ours are made of [a-z0-9_]. */
+/* A name cannot be a parameter; these are made of [a-z0-9_]. */
 static void
-run_on_server(Scene *scene, const char *before, const char *after)
+create_database(Scene *scene)
 {
 	Session *session = session_open(scene->setup.server, scene->scenario->id);
-	char *sql = string_format("%s %s %s", before, scene->setup.database, after);
+	char *sql = string_format("CREATE DATABASE %s TEMPLATE template0", scene->setup.database);
 	bool done = session != NULL && session_execute(session, sql);
 
 	session_close(session);
 	free(sql);
 	require(scene, done);
 }
-
 
 static void
 open_database(Scene *scene)
@@ -510,12 +476,11 @@ open_database(Scene *scene)
 	}
 	else if ((scene->scenario->needs & NEEDS_DATABASE) != 0)
 	{
-		run_on_server(scene, "CREATE DATABASE", "TEMPLATE template0");
+		create_database(scene);
 		scene->conninfo = session_conninfo_for(scene->setup.server, scene->setup.database);
 		require(scene, scene->conninfo != NULL);
 	}
 }
-
 
 static void
 tell_faults(Scene *scene)
@@ -535,7 +500,6 @@ tell_faults(Scene *scene)
 	}
 }
 
-
 static void
 tell_done(Scene *scene)
 {
@@ -543,7 +507,6 @@ tell_done(Scene *scene)
 						   .first = session_retries_40001() - scene->expected_40001,
 						   .second = session_retries_40p01() - scene->expected_40p01});
 }
-
 
 /* Servers are stopped and directories removed whatever happened before; that they were still alive is part of the test. */
 static bool
@@ -564,26 +527,6 @@ close_cluster(Scene *scene)
 	return cluster_free(scene->cluster) && alive;
 }
 
-
-static void
-save_server_log(Scene *scene)
-{
-	if (scene->cluster != NULL)
-	{
-		Text log = {0};
-		char *path = string_format("%s/server.log", scene->setup.folder);
-
-		/* a copy for the evidence: failing to make one has been reported and spoils nothing */
-		if (file_read(cluster_log(scene->cluster), &log) && !file_replace(path, text_get(&log)))
-		{
-			report_warning("the server's log stays behind: %s", cluster_log(scene->cluster));
-		}
-		text_free(&log);
-		free(path);
-	}
-}
-
-
 static void
 free_handed_out(Scene *scene)
 {
@@ -603,7 +546,6 @@ free_handed_out(Scene *scene)
 	history_close(scene->history);
 }
 
-
 /*
  * After a verb gave up, worker threads may still use sessions and history: those are left to the end of the process;
  * only what outlives a process is given back.
@@ -618,21 +560,19 @@ teardown(Scene *scene, bool gave_up)
 		process_free(scene->processes[i]);
 		scene->processes[i] = NULL;
 	}
-	save_server_log(scene);
+	if (scene->cluster != NULL)
+	{
+		cluster_save_log(scene->cluster, scene->setup.folder);
+	}
 	if (gave_up)
 	{
 		return close_cluster(scene);
 	}
 	free_handed_out(scene);
 	clean = close_cluster(scene);
-	if (clean && scene->setup.drop_database && (scene->scenario->needs & NEEDS_DATABASE) != 0)
-	{
-		run_on_server(scene, "DROP DATABASE", "WITH (FORCE)");
-	}
 	free(scene->conninfo);
 	return clean;
 }
-
 
 ExitCode
 scene_main(const Scenario *scenario, const SceneSetup *setup)

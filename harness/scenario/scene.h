@@ -11,7 +11,7 @@ typedef struct
 	const ServerKit *kit; /* NULL with an existing server */
 	const char *server;   /* conninfo of the server's maintenance database, NULL without one */
 	const char *database; /* name of the case's own database */
-	bool drop_database;   /* afterwards: the server is not ours */
+	bool drop_database;   /* afterwards, by the host: the server is not ours */
 	bool keep;
 	int deadline_ms;    /* before scaling */
 	const char *folder; /* for the case's files; exists */

@@ -4,7 +4,6 @@
 
 #include "session.h"
 
-
 /* One `keyword='value'`, quoted as a conninfo string wants it. */
 static void
 append_option(Text *text, const char *keyword, const char *value)
@@ -16,7 +15,6 @@ append_option(Text *text, const char *keyword, const char *value)
 	}
 	text_append(text, "'");
 }
-
 
 char *
 session_conninfo_for(const char *conninfo, const char *database)
@@ -42,7 +40,6 @@ session_conninfo_for(const char *conninfo, const char *database)
 	PQconninfoFree(options);
 	return text.data;
 }
-
 
 const char *
 session_library_version(void)

@@ -111,19 +111,6 @@ sql_is_null(const SqlResult *result, int row, int column)
 	return PQgetisnull(result_to_pg(result), row, column) != 0;
 }
 
-int64_t
-sql_affected(const SqlResult *result)
-{
-	int64_t affected = 0;
-
-	/* "" for statements that count nothing; libpq's parameter is not const, though it only reads */
-	if (!string_to_int64(PQcmdTuples((PGresult *) result_to_pg(result)), 0, INT64_MAX, &affected))
-	{
-		return 0;
-	}
-	return affected;
-}
-
 void
 sql_free(SqlResult *result)
 {

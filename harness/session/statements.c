@@ -188,8 +188,9 @@ no_result(SqlResult **result)
 
 /* --- statements --- */
 
-SqlStatus
-session_try(Session *session, SqlResult **result, const char *sql, const SqlArg *args, int count)
+/* Either `sql` or the name of a prepared statement. */
+static SqlStatus
+try_either(Session *session, SqlResult **result, const char *sql, const char *prepared, const SqlArg *args, int count)
 {
 	const char *values[ARGS_MAX];
 	SqlStatus status = SQL_ERROR;
@@ -200,24 +201,21 @@ session_try(Session *session, SqlResult **result, const char *sql, const SqlArg 
 	{
 		return status;
 	}
-	sent = PQsendQueryParams(session->pg, sql, count, NULL, values, NULL, NULL, 0);
+	sent = prepared != NULL ? PQsendQueryPrepared(session->pg, prepared, count, values, NULL, NULL, 0)
+							: PQsendQueryParams(session->pg, sql, count, NULL, values, NULL, NULL, 0);
 	return take_answer(session, result, sent);
+}
+
+SqlStatus
+session_try(Session *session, SqlResult **result, const char *sql, const SqlArg *args, int count)
+{
+	return try_either(session, result, sql, NULL, args, count);
 }
 
 SqlStatus
 session_try_prepared(Session *session, SqlResult **result, const char *statement, const SqlArg *args, int count)
 {
-	const char *values[ARGS_MAX];
-	SqlStatus status = SQL_ERROR;
-	int sent;
-
-	no_result(result);
-	if (!session_ready(session, &status) || !resolve_args(session, values, args, count))
-	{
-		return status;
-	}
-	sent = PQsendQueryPrepared(session->pg, statement, count, values, NULL, NULL, 0);
-	return take_answer(session, result, sent);
+	return try_either(session, result, NULL, statement, args, count);
 }
 
 bool

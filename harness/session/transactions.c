@@ -12,7 +12,6 @@
 static atomic_int_fast64_t retries_40001;
 static atomic_int_fast64_t retries_40p01;
 
-
 int64_t
 session_retries_40001(void)
 {

@@ -5,8 +5,10 @@
  *            makes the counts equal the facts; and the tables themselves refuse what must not exist twice.
  * Method     One client likes, takes it back and likes again; another user and another item follow. Each event is
  *            consumed by itself, and both sides are audited before and after. Then duplicate rows are inserted past
- *            the write path and the consumer (unique constraints: PostgreSQL 16 manual, 5.4.3 and 5.4.4).
- * Expect     Versions 1, 2, 3 with deltas +1, -1, +1; numbers 1..5; counts 2 and 1; 23505 for each duplicate.
+ *            the write path and the consumer (unique constraints: PostgreSQL 16 manual, 5.4.3 and 5.4.4), and what no
+ *            constraint refuses is put before the write-side audit.
+ * Expect     Versions 1, 2, 3 with deltas +1, -1, +1; numbers 1..5; counts 2 and 1; 23505 for each duplicate; each damage
+ *            in a field of its own.
  * Not shown  Any concurrency (32-C on), nor counts of other inputs (L1); the consumer is called by the lab (L6).
  */
 #include "lab.h"
@@ -111,6 +113,42 @@ schema_refuses_duplicates(Scene *scene, Session *lab)
 }
 
 
+/* Damages the write side past the code that owns it, looks, and takes it back. */
+static void
+check_damage_seen(Scene *scene, Session *lab, const char *sql, const char *expected, const char *what)
+{
+	LikeWriteAudit write_side;
+	Text fields = {0};
+
+	require(scene, session_begin(lab, READ_COMMITTED));
+	require(scene, session_execute(lab, sql));
+	write_side = audit_write_side(scene, lab);
+	session_rollback(lab);
+	like_write_audit_describe(&write_side, &fields);
+	check_text(scene, text_get(&fields), expected, "%s", what);
+	text_free(&fields);
+}
+
+
+static void
+audit_sees_damage(Scene *scene, Session *lab)
+{
+	step(scene, "what the schema lets in, the write-side audit sees");
+	check_damage_seen(scene, lab, "UPDATE like_fact SET liked = false WHERE user_id = 8",
+					  "last_seq=5 outbox_rows=5 gap_violations=0 version_mismatch_pairs=0 delta_sum_mismatch_items=1",
+					  "a fact changed without an event");
+	check_damage_seen(scene, lab, "UPDATE like_fact SET version = version + 1 WHERE user_id = 8",
+					  "last_seq=5 outbox_rows=5 gap_violations=0 version_mismatch_pairs=1 delta_sum_mismatch_items=0",
+					  "a version without an event");
+	check_damage_seen(scene, lab, "UPDATE like_outbox SET seq = 7 WHERE seq = 5",
+					  "last_seq=5 outbox_rows=5 gap_violations=2 version_mismatch_pairs=0 delta_sum_mismatch_items=0",
+					  "an event under another number: 5 is missing, 7 is too many");
+	check_damage_seen(scene, lab, "DELETE FROM like_outbox WHERE seq = 2",
+					  "last_seq=5 outbox_rows=4 gap_violations=1 version_mismatch_pairs=1 delta_sum_mismatch_items=1",
+					  "an event that is gone");
+}
+
+
 static void
 run(Scene *scene)
 {
@@ -120,6 +158,7 @@ run(Scene *scene)
 	unlike_reaches_count(scene, lab);
 	others_like_too(scene, lab);
 	schema_refuses_duplicates(scene, lab);
+	audit_sees_damage(scene, lab);
 }
 
 

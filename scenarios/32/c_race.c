@@ -4,9 +4,10 @@
  * Claim      However many clients ask for the same state at once, the pair changes once and one event is written; each
  *            answer is decided by the state that the requests before it left.
  * Method     First the fixed order: one like is open, a second request for the pair is seen waiting, the first
- *            commits; once with the first like already changed, once with its row lock alone. Then 16 threads like one pair from behind a gate, from no row and again from an existing row;
- *            then 8 threads send 320 random requests to one pair. A statement that waited for a row lock goes on with
- *            the row as it was committed, and the next statement sees all of it (Read Committed, manual 13.2.1).
+ *            commits; once with the first like already changed, once with its row lock alone. Then 16 threads like one
+ *            pair from behind a gate, from no row and again from an existing row; then 8 threads send 320 random
+ *            requests to one pair. A statement that waited for a row lock goes on with the row as it was committed, and
+ *            the next statement sees all of it (Read Committed, manual 13.2.1).
  * Expect     CHANGED=1 NOOP=15 both times. CHANGED = events = version in the random storm; deltas sum to liked.
  * Not shown  Which thread wins, and other schedules than those that happened (L7).
  */

@@ -6,9 +6,11 @@
  *            the key of processed_event absorbs it in the transaction that adds to the count.
  * Method     Eight events on two items are delivered in one fixed order with repeats, within a batch and across
  *            batches, and inversions; then, the derived side cleared each time, in 20 seeded shuffles with repeats,
- *            cut into batches at random.
+ *            cut into batches at random. A batch with an event that cannot be counted is tried, and a wrong watermark is
+ *            planted for the audit.
  * Expect     Exact totals and counts after each batch, below zero on the way; dup = deliveries - events; the
- *            watermark contiguous and the identity exact after every batch.
+ *            watermark contiguous and the identity exact after every batch. The batch is refused whole and names the
+ *            event; the audit sees a watermark too low and one too high, where unprocessed <= lag sees nothing.
  * Not shown  Redelivery is the lab's, no transport's (L6); 20 orders are a sample of all (L8); dedup rows are never
  *            cleaned (L5).
  */
@@ -61,6 +63,62 @@ write_events(Scene *scene, Session *lab)
 				"1 -1 1 1 -1 1 1 -1", "their deltas");
 	CHECK_EQ(scene, facts_of(scene, lab, 1), 1, "facts of item-lab-01");
 	CHECK_EQ(scene, facts_of(scene, lab, 2), 1, "facts of item-lab-02");
+}
+
+
+/* In a transaction that is taken back: `damage`, then a batch that must be refused whole, and name what it cannot count. */
+static void
+check_refused(Scene *scene, Session *lab, const char *damage, const char *batch, const char *expected)
+{
+	require(scene, session_begin(lab, READ_COMMITTED));
+	require(scene, session_execute(lab, damage));
+	(void) session_try(lab, NULL, "SELECT FROM like_consume($1)", ARGS(arg_text(batch)));
+	check_text(scene, session_error(lab)->message, expected, "the batch %s is refused", batch);
+	session_rollback(lab);
+}
+
+
+static void
+refused_batches(Scene *scene, Session *lab)
+{
+	step(scene, "a batch that holds an event which cannot be counted");
+	check_refused(scene, lab, "SELECT", "{1,9}", "event 9 is not in the outbox");
+	check_refused(scene, lab, "DELETE FROM like_count WHERE item_id = 2", "{1,3}", "event 3: item 2 has no count row");
+	check_query(scene, lab, "SELECT count(*) FROM processed_event", NO_ARGS, "0", "nothing of them was registered");
+	check_query(scene, lab, counts_sql, NO_ARGS, "0 0", "nor counted");
+}
+
+
+/* All eight are processed; in a transaction that is taken back, 4 and 7 are not. */
+static void
+wrong_watermarks(Scene *scene, Session *lab)
+{
+	static const struct
+	{
+		int64_t watermark;
+		const char *expected, *what;
+	} planted[] = {{3, "lag=5 unprocessed=2 watermark_violations=0", "the watermark where it belongs"},
+				   {2, "lag=6 unprocessed=2 watermark_violations=1", "one too low: nothing is lost, lag says too much"},
+				   {6, "lag=2 unprocessed=2 watermark_violations=1", "too high, and unprocessed <= lag sees nothing"}};
+
+	step(scene, "events 4 and 7 are not processed: a wrong watermark is seen");
+	require(scene, session_begin(lab, READ_COMMITTED));
+	require(scene, session_execute(lab, "DELETE FROM processed_event WHERE seq IN (4, 7)"));
+	for (size_t i = 0; i < LENGTH_OF(planted); i++)
+	{
+		LikeReadAudit read_side;
+		Text actual = {0};
+
+		require(scene, session_query(lab, NULL, "UPDATE counter_watermark SET applied_upto = $1",
+									 ARGS(arg_int(planted[i].watermark))));
+		read_side = audit_read_side(scene, lab);
+		text_append(&actual, "lag=%lld unprocessed=%lld watermark_violations=%lld", (long long) read_side.lag,
+					(long long) read_side.unprocessed, (long long) read_side.watermark_violations);
+		check_text(scene, text_get(&actual), planted[i].expected, "watermark=%lld, %s",
+				   (long long) planted[i].watermark, planted[i].what);
+		text_free(&actual);
+	}
+	session_rollback(lab);
 }
 
 
@@ -164,7 +222,9 @@ run(Scene *scene)
 	Session *lab = like_lab(scene, 2);
 
 	write_events(scene, lab);
+	refused_batches(scene, lab);
 	fixed_order(scene, lab);
+	wrong_watermarks(scene, lab);
 	shuffled_orders(scene, lab);
 }
 

@@ -1,13 +1,17 @@
 /*
- * 32-I  an install meets a consumer that has not committed yet
+ * 32-I  install and consumer wait for each other's uncommitted row
  *
  * Claim      Install and consumer lock the count row before they read processed_event, so an install that had to wait
- *            sees the event for which it waited. In Repeatable Read the same install fails with 40001 and its retry is right.
+ *            sees the event for which it waited, and a consumer that had to wait the baseline. In Repeatable Read the
+ *            same install fails with 40001 and its retry is right. A snapshot's number and facts belong together.
  * Method     Events 1..4 committed and unprocessed, snapshot S=4; a consumer applies event 5 and stops before its commit,
  *            holding the count row. The install is started and seen waiting in pg_locks, granted = false, by its own
  *            backend (manual 54.12); then the consumer is let go. Read Committed: the statement after the wait sees what
- *            was just committed; Repeatable Read: a row changed since the snapshot ends the transaction (13.2.2).
- * Expect     4 + 1 = 5 installed with base_seq=4; 1..4 end COVERED, n stays 5. Repeatable Read: one 40001, then the same.
+ *            was just committed; Repeatable Read: a row changed since the snapshot ends the transaction (13.2.2). Then
+ *            the install is the one that is open, and a batch it covers in part waits. Last, a snapshot is held up by a
+ *            table lock while a like commits.
+ * Expect     4 + 1 = 5 installed with base_seq=4; 1..4 end COVERED, n stays 5. Repeatable Read: one 40001, then the same. Of
+ *            the batch behind the install 2 are covered and 2 applied. C(S) is the sum of events 1..S.
  * Not shown  Other orders of the two: a search for them is 32-J. More than one item in an install's transaction.
  */
 #include "recovery_lab.h"
@@ -17,6 +21,7 @@
 enum
 {
 	ITEM = 1,
+	OTHER_ITEM = 2,
 	FACTS = 5,
 	WAIT_MS = 10000
 };
@@ -173,10 +178,90 @@ one_round(Scene *scene, Session *lab, Isolation isolation)
 }
 
 
+/* The other way round: the baseline is installed and uncommitted when a batch arrives that it covers in part. */
+static void
+consumer_behind_install(Scene *scene, Session *lab)
+{
+	Session *installing = scene_session(scene, "install"), *consuming = scene_session(scene, "consumer");
+	LikeSnapshot snapshot;
+	LikeTotals totals;
+
+	like_in_order(scene, lab, ITEM, 1, 2);
+	like_in_order(scene, lab, OTHER_ITEM, 3, 4);
+	snapshot = take_snapshot(scene, lab, ITEM);
+	require(scene, session_begin(installing, READ_COMMITTED));
+	require(scene, session_query(installing, NULL, "SELECT FROM like_install($1, $2, $3)",
+								 ARGS(arg_int(ITEM), arg_int(snapshot.seq), arg_int(snapshot.items[0].facts))));
+	like_snapshot_free(&snapshot);
+	send_batch(scene, consuming, "{1,2,3,4}");
+	check_waits(scene, lab, consuming, "the consumer waits for the install");
+	check_count_row_free(scene, lab, OTHER_ITEM, "it locks in item order: the next count row is free");
+	commit(scene, installing);
+	totals = await_batch(scene, consuming);
+	check_totals(scene, &totals, "applied=2 covered=2 dup=0 watermark=4",
+				 "by the baseline just installed, of its item");
+	CHECK_EQ(scene, count_of(scene, lab, ITEM), 2, "n of the item with the baseline");
+	CHECK_EQ(scene, count_of(scene, lab, OTHER_ITEM), 2, "n of the item without");
+	check_drained(scene, lab, "after the consumer");
+	scene_close_session(scene, installing);
+	scene_close_session(scene, consuming);
+}
+
+
+typedef struct
+{
+	Session *session;
+	LikeSnapshot snapshot;
+} Rebuild;
+
+
+static bool
+read_snapshot(int worker, void *context)
+{
+	Rebuild *rebuild = context;
+
+	(void) worker;
+	return like_snapshot(rebuild->session, &rebuild->snapshot);
+}
+
+
+/*
+ * A rebuild's snapshot is kept from the facts by a table lock, and a like of the holder commits meanwhile: a number read
+ * before it and facts read after it would not belong together.
+ */
+static void
+snapshot_beside_like(Scene *scene, Session *lab)
+{
+	static Rebuild rebuild; /* outlives a case that ends early while its thread waits */
+	Session *writer = like_client(scene, "writer");
+	ActorGroup *group;
+	LikeResult answer;
+
+	rebuild = (Rebuild){.session = scene_session(scene, "rebuild")};
+	require(scene, session_begin(writer, READ_COMMITTED));
+	require(scene, session_execute(writer, "LOCK TABLE like_fact"));
+	group = start_one(scene, "rebuild", read_snapshot, &rebuild);
+	scene_await_blocked(scene, lab, session_backend_pid(rebuild.session));
+	answer = set_like_within(scene, writer, 5, ITEM, true);
+	check_answer(scene, &answer, "CHANGED(liked, v1, seq=5)", "a like while the snapshot waits");
+	commit(scene, writer);
+	require(scene, actor_join(group, scene_deadline(scene, WAIT_MS)));
+	note(scene, "rebuild snapshot: S=%lld, C(S)=%lld", (long long) rebuild.snapshot.seq,
+		 (long long) rebuild.snapshot.items[0].facts);
+	CHECK_EQ(scene, rebuild.snapshot.items[0].facts,
+			 number_of(scene, lab, "SELECT sum(delta) FROM like_outbox WHERE item_id = $1 AND seq <= $2",
+					   ARGS(arg_int(ITEM), arg_int(rebuild.snapshot.seq))),
+			 "C(S) = the deltas of events 1..S");
+	like_snapshot_free(&rebuild.snapshot);
+	scene_close_session(scene, rebuild.session);
+	scene_close_session(scene, writer);
+}
+
+
 static void
 run(Scene *scene)
 {
-	Session *lab = like_lab(scene, 1);
+	Session *lab = like_lab(scene, 2);
 
 	step(scene, "the install in Read Committed");
 	one_round(scene, lab, READ_COMMITTED);
@@ -188,13 +273,20 @@ run(Scene *scene)
 	note(scene, "Repeatable Read: retries_40001=%lld; the whole install ran again",
 		 (long long) session_retries_40001());
 	scene_expect_retries(scene, 1, 0);
+
+	step(scene, "a consumer meets an install that has not committed yet");
+	clear_all(scene, lab);
+	consumer_behind_install(scene, lab);
+
+	step(scene, "a snapshot meets a like that has not committed yet");
+	snapshot_beside_like(scene, lab);
 }
 
 
 const Scenario scenario_32_i = {
 	.suite = "32",
 	.id = "32-I",
-	.title = "an install waits for a consumer's uncommitted batch",
+	.title = "install and consumer wait for each other's uncommitted row",
 	.claim =
 		"an install that waited for the count row sees the event it waited for: 4 + 1 = 5, base_seq=4, 1..4 COVERED",
 	.kind = "real component, fixed interleaving, real threads",

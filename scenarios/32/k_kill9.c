@@ -41,12 +41,10 @@ write_events(Scene *scene, Session *lab)
 	require(scene, session_begin(lab, READ_COMMITTED));
 	for (int i = 0; i < EVENTS; i++)
 	{
-		LikeResult result = set_like_within(scene, lab, 1 + i / ITEM_COUNT, 1 + i % ITEM_COUNT, true);
+		int64_t user = 1 + i / ITEM_COUNT;
+		LikeResult result = set_like_within(scene, lab, user, 1 + i % ITEM_COUNT, true);
 
-		if (result.outcome != LIKE_CHANGED)
-		{
-			scene_broken(scene, "like %d did not change anything", i + 1);
-		}
+		expect_changed(scene, &result, user);
 	}
 	commit(scene, lab);
 	CHECK_EQ(scene, last_number(scene, lab), EVENTS, "events written");

@@ -238,6 +238,7 @@ reconnect(Scene *scene, uint64_t *horizon)
 static Unknowns
 resolve_unknowns(Scene *scene, Session *lab, uint64_t horizon, Requests *requests)
 {
+	static const char *const fates[] = {"undecided", "committed", "not committed"};
 	Unknowns found = {0};
 
 	free(requests->ops);
@@ -252,15 +253,18 @@ resolve_unknowns(Scene *scene, Session *lab, uint64_t horizon, Requests *request
 		{
 			continue;
 		}
-		require(scene, like_resolve(lab, op->xid, horizon, &requests->resolved[i]));
 		found.unknown++;
+		if (!like_resolve(lab, op->xid, horizon, &requests->resolved[i]))
+		{
+			require(scene, !session_is_lost(lab));
+			requests->resolved[i] = RESOLVED_UNSET;
+		}
 		found.committed += requests->resolved[i] == RESOLVED_COMMITTED;
 		found.committed_changed += requests->resolved[i] == RESOLVED_COMMITTED && op->changed;
 		found.not_committed += requests->resolved[i] == RESOLVED_NOT_COMMITTED;
 		note(scene, "unknown: user %lld item %lld, %s v%lld seq %lld, xid %s the horizon: %s", (long long) op->key[0],
 			 (long long) op->key[1], op->changed ? "CHANGED" : "NOOP", (long long) op->version, (long long) op->number,
-			 op->xid < horizon ? "below" : "at or above",
-			 requests->resolved[i] == RESOLVED_COMMITTED ? "committed" : "not committed");
+			 op->xid < horizon ? "below" : "at or above", fates[requests->resolved[i]]);
 	}
 	CHECK_EQ(scene, found.committed + found.not_committed, found.unknown, "unknown requests resolved by their xid");
 	return found;

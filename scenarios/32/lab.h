@@ -68,7 +68,10 @@ typedef struct
 extern void tally_add(LikeTally *tally, const LikeResult *result);
 extern void tally_merge(LikeTally *sum, const LikeTally *part);
 
-/* Two checks: CHANGED + NOOP + REJECTED = the requests that were to be sent, and no unexpected SQLSTATE. */
+/*
+ * Three checks: CHANGED + NOOP + REJECTED = the requests that were to be sent, no unexpected SQLSTATE, and nothing that had
+ * to be retried: the lock order leaves no deadlock, and Read Committed no serialization failure.
+ */
 extern void check_tally(Scene *scene, const LikeTally *tally, int64_t requests);
 
 /* The independent judge over this case's history: one check. */
@@ -106,6 +109,9 @@ extern LikeCount check_count(Scene *scene, Session *session, int64_t item, int64
 
 extern LikeWriteAudit audit_write_side(Scene *scene, Session *session);
 extern LikeReadAudit audit_read_side(Scene *scene, Session *session);
+
+/* One check: the write side is clean. */
+extern void check_write_side(Scene *scene, Session *session, const char *when);
 
 /* Two checks: the write side is clean, and the read side's identity, bound, watermark and lag hold. */
 extern void check_audits_clean(Scene *scene, Session *session, const char *when);

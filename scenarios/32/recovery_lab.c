@@ -1,6 +1,10 @@
 #include "recovery_lab.h"
 
 #define RECOVERY_BATCH 100
+/* Enough for a batch that waits for a lock which the case is about to release. */
+#define BATCH_MS 10000
+
+#define CONSUME "SELECT applied, covered, dup, watermark FROM like_consume($1)"
 
 
 bool
@@ -52,10 +56,96 @@ commit(Scene *scene, Session *session)
 {
 	SqlStatus status = session_commit(session);
 
+	require(scene, !session_is_lost(session));
 	if (status != SQL_OK)
 	{
-		scene_broken(scene, "COMMIT ended as %s: %s", sql_status_name(status), session_error(session)->message);
+		check_text(scene, session_error(session)->message, "", "what keeps a COMMIT from being accepted");
 	}
+}
+
+
+static LikeTotals
+totals_read(Scene *scene, const Session *session, SqlStatus status, SqlResult *rows)
+{
+	LikeTotals totals = {0};
+
+	if (status == SQL_ERROR)
+	{
+		check_text(scene, session_error(session)->message, "", "what keeps the consumer from taking a batch");
+		return totals;
+	}
+	if (status != SQL_OK)
+	{
+		scene_broken(scene, "a batch ended as %s", sql_status_name(status));
+	}
+	totals = (LikeTotals){.applied = sql_int(rows, 0, 0),
+						  .covered = sql_int(rows, 0, 1),
+						  .dup = sql_int(rows, 0, 2),
+						  .watermark = sql_int(rows, 0, 3)};
+	sql_free(rows);
+	return totals;
+}
+
+
+LikeTotals
+deliver_within(Scene *scene, Session *session, const char *list)
+{
+	SqlResult *rows = NULL;
+	SqlStatus status = session_try(session, &rows, CONSUME, ARGS(arg_text(list)));
+
+	return totals_read(scene, session, status, rows);
+}
+
+
+void
+send_batch(Scene *scene, Session *session, const char *list)
+{
+	require(scene, session_begin(session, READ_COMMITTED));
+	require(scene, session_send(session, CONSUME, ARGS(arg_text(list))));
+}
+
+
+LikeTotals
+await_batch(Scene *scene, Session *session)
+{
+	SqlResult *rows = NULL;
+	SqlStatus status = session_await(session, &rows, scene_deadline(scene, BATCH_MS));
+	LikeTotals totals = totals_read(scene, session, status, rows);
+
+	if (status == SQL_OK)
+	{
+		commit(scene, session);
+	}
+	session_rollback(session);
+	return totals;
+}
+
+
+void
+check_waits(Scene *scene, Session *observer, Session *waiter, const char *what)
+{
+	int64_t pid = session_backend_pid(waiter);
+
+	/* Until what was sent arrives, the server shows the BEGIN before it; then it runs, waits, or is over. */
+	scene_await_int(scene, observer, 1,
+					"SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND query LIKE 'SELECT%like_consume%' "
+					"AND (state <> 'active' OR wait_event_type = 'Lock')",
+					ARGS(arg_int(pid)));
+	CHECK_EQ(
+		scene,
+		number_of(scene, observer, "SELECT count(*) FROM pg_locks WHERE pid = $1 AND NOT granted", ARGS(arg_int(pid))),
+		1, "%s", what);
+}
+
+
+void
+check_count_row_free(Scene *scene, Session *observer, int64_t item, const char *what)
+{
+	CHECK_EQ(scene,
+			 number_of(scene, observer,
+					   "SELECT count(*) FROM (SELECT FROM like_count WHERE item_id = $1 FOR UPDATE SKIP LOCKED) free",
+					   ARGS(arg_int(item))),
+			 1, "%s", what);
 }
 
 
@@ -67,16 +157,23 @@ count_of(Scene *scene, Session *session, int64_t item)
 
 
 void
+expect_changed(Scene *scene, const LikeResult *result, int64_t user)
+{
+	if (result->outcome != LIKE_CHANGED)
+	{
+		check_answer(scene, result, "CHANGED", "the like of user %lld", (long long) user);
+	}
+}
+
+
+void
 like_in_order(Scene *scene, Session *session, int64_t item, int64_t first, int64_t last)
 {
 	for (int64_t user = first; user <= last; user++)
 	{
 		LikeResult result = set_like(scene, session, user, item, true);
 
-		if (result.outcome != LIKE_CHANGED)
-		{
-			scene_broken(scene, "the like of user %lld did not change anything", (long long) user);
-		}
+		expect_changed(scene, &result, user);
 	}
 }
 
@@ -169,4 +266,15 @@ recover(Scene *scene, Session *session, bool rebuild_expected)
 	CHECK_EQ(scene, recovery.rebuilt, rebuild_expected, "recovery %s",
 			 rebuild_expected ? "found the read side damaged and rebuilt it" : "found nothing to rebuild");
 	return recovery;
+}
+
+
+void
+check_recovery_stops(Scene *scene, Session *session)
+{
+	LikeRecovery recovery = {0};
+
+	require(scene, like_recover(session, RECOVERY_BATCH, tell_recovery, scene, &recovery));
+	CHECK(scene, recovery.outcome == RECOVERY_WRITE_SIDE_DAMAGED && !recovery.rebuilt,
+		  "recovery stopped at the damaged write side and rebuilt nothing");
 }

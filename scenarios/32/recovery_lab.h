@@ -20,13 +20,31 @@ extern void load_variant(Scene *scene, Session *session, const char *path);
 /* Empty everything but the items and their count rows; numbers start again at 1. */
 extern void clear_all(Scene *scene, Session *session);
 
-/* End the transaction block of a session; a COMMIT that is refused ends the case. */
+/* End the transaction block of a session; a COMMIT that is refused is a failed check. */
 extern void commit(Scene *scene, Session *session);
+
+/*
+ * A batch as "{1,2,3}" in the transaction block that the session has open; another one as a transaction of its own,
+ * sent and expected to wait, and its totals once it need not wait any longer and is committed. Refused by the server: a
+ * failed check, and totals of 0.
+ */
+extern LikeTotals deliver_within(Scene *scene, Session *session, const char *list);
+extern void send_batch(Scene *scene, Session *session, const char *list);
+extern LikeTotals await_batch(Scene *scene, Session *session);
+
+/* One check: the batch that `waiter` was sent is seen waiting for a lock, and is not over already. */
+extern void check_waits(Scene *scene, Session *observer, Session *waiter, const char *what);
+
+/* One check: nobody holds this item's count row. */
+extern void check_count_row_free(Scene *scene, Session *observer, int64_t item, const char *what);
 
 /* like_count.n of an item that has a count row. */
 extern int64_t count_of(Scene *scene, Session *session, int64_t item);
 
-/* Users first..last like the item, one after another. */
+/* A like that did not change anything is a failed check; one that did is none. */
+extern void expect_changed(Scene *scene, const LikeResult *result, int64_t user);
+
+/* Users first..last like the item, one after another, and each of them is expected to change something. */
 extern void like_in_order(Scene *scene, Session *session, int64_t item, int64_t first, int64_t last);
 
 /* Install one item's baseline from this snapshot and print what became of it. */
@@ -45,5 +63,8 @@ extern void check_state(Scene *scene, Session *session, int64_t item, int64_t n,
 
 /* The recovery function of the like system, told step by step; two checks: it succeeded, with or without a rebuild. */
 extern LikeRecovery recover(Scene *scene, Session *session, bool rebuild_expected);
+
+/* The same over facts that do not agree with their events; one check: it said so, stopped and rebuilt nothing. */
+extern void check_recovery_stops(Scene *scene, Session *session);
 
 #endif

@@ -2,6 +2,7 @@
  * The judge on trial: cases that must not pass, each for a reason of its own. tests/canaries/check_canaries.c holds the
  * exact result and exit code that the runner must give each.
  */
+#include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +11,27 @@
 #include "canaries.h"
 #include "scenario.h"
 
-
 static void
 run_passes(Scene *scene)
 {
 	CHECK_EQ(scene, 1 + 1, 2, "one and one");
 }
 
+/* The runner's files are not a case's: three streams, the host's signals, the way to the runner, and this folder. */
+static void
+run_counts_files(Scene *scene)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	int count = 0;
+
+	require(scene, folder != NULL);
+	for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder))
+	{
+		count += entry->d_name[0] != '.';
+	}
+	closedir(folder);
+	CHECK_EQ(scene, count, 6, "open files");
+}
 
 static void
 run_fails(Scene *scene)
@@ -24,7 +39,6 @@ run_fails(Scene *scene)
 	CHECK_EQ(scene, 1 + 1, 2, "one and one");
 	CHECK_EQ(scene, 1 + 1, 3, "one and one is three");
 }
-
 
 static void
 run_hangs(Scene *scene)
@@ -37,7 +51,6 @@ run_hangs(Scene *scene)
 	}
 }
 
-
 static void
 run_crashes(Scene *scene)
 {
@@ -46,7 +59,6 @@ run_crashes(Scene *scene)
 	raise(SIGSEGV);
 }
 
-
 static void
 run_exits(Scene *scene)
 {
@@ -54,13 +66,11 @@ run_exits(Scene *scene)
 	_exit(EXIT_CODE_PASS);
 }
 
-
 static void
 run_checks_nothing(Scene *scene)
 {
 	note(scene, "no check here");
 }
-
 
 static void
 run_gives_up(Scene *scene)
@@ -69,14 +79,12 @@ run_gives_up(Scene *scene)
 	scene_broken(scene, "the lab could not do it");
 }
 
-
 static void
 run_fails_and_gives_up(Scene *scene)
 {
 	CHECK_EQ(scene, 0, 1, "a check that fails first");
 	scene_broken(scene, "the lab could not go on");
 }
-
 
 static void
 run_wait_expires(Scene *scene)
@@ -86,7 +94,6 @@ run_wait_expires(Scene *scene)
 	scene_await_int(scene, session, 2, "SELECT 1", NO_ARGS);
 }
 
-
 static void
 run_never_fires(Scene *scene)
 {
@@ -94,14 +101,12 @@ run_never_fires(Scene *scene)
 	CHECK_EQ(scene, 1, 1, "while the fault does not fire");
 }
 
-
 static void
 run_does_not_know(Scene *scene)
 {
 	CHECK_EQ(scene, 1, 1, "beside the question");
 	scene_unknown(scene, "nobody can tell");
 }
-
 
 static void
 leak_child(bool own_session)
@@ -119,14 +124,12 @@ leak_child(bool own_session)
 	}
 }
 
-
 static void
 run_leaks_child(Scene *scene)
 {
 	leak_child(false);
 	CHECK_EQ(scene, 1, 1, "with a child left behind");
 }
-
 
 static void
 run_leaks_daemon(Scene *scene)
@@ -135,6 +138,40 @@ run_leaks_daemon(Scene *scene)
 	CHECK_EQ(scene, 1, 1, "with a child in a session of its own left behind");
 }
 
+/* When the child is ended, its own child is left. */
+static void
+run_leaks_family(Scene *scene)
+{
+	pid_t grandchild = 0;
+	int pair[2];
+
+	require(scene, pipe(pair) == 0);
+	if (fork() == 0)
+	{
+		(void) setsid();
+		grandchild = fork();
+		if (grandchild > 0 && write(pair[1], &grandchild, sizeof(grandchild)) != (ssize_t) sizeof(grandchild))
+		{
+			_exit(EXIT_CODE_BROKEN);
+		}
+		execl("/bin/sleep", "sleep", "300", (char *) NULL);
+		_exit(EXIT_CODE_BROKEN);
+	}
+	require(scene, read(pair[0], &grandchild, sizeof(grandchild)) == (ssize_t) sizeof(grandchild));
+	CHECK(scene, grandchild > 1, "with a child of a child left behind, pid %d", (int) grandchild);
+}
+
+static void
+run_kills_host(Scene *scene)
+{
+	CHECK(scene, cluster_postmaster(scene_cluster(scene)) > 1, "its own server runs, pid %d",
+		  (int) cluster_postmaster(scene_cluster(scene)));
+	kill(getppid(), SIGKILL);
+	for (;;)
+	{
+		pause();
+	}
+}
 
 static void
 run_leaks_postmaster(Scene *scene)
@@ -146,14 +183,12 @@ run_leaks_postmaster(Scene *scene)
 	CHECK_EQ(scene, cluster_state(cluster), CLUSTER_RUNNING, "a server that nobody stops");
 }
 
-
 static void
 run_fails_in_teardown(Scene *scene)
 {
 	CHECK_EQ(scene, cluster_state(scene_cluster(scene)), CLUSTER_RUNNING, "its own server runs");
 	kill(cluster_postmaster(scene_cluster(scene)), SIGKILL);
 }
-
 
 static void
 run_kills_server(Scene *scene)
@@ -167,7 +202,6 @@ run_kills_server(Scene *scene)
 	kill((pid_t) pid, SIGKILL);
 }
 
-
 #define CANARY(name_, needs_, deadline_, run_)                                                                         \
 	{                                                                                                                  \
 		.suite = "canary", .id = "canary-" name_, .title = "must not pass", .claim = "a result, not a verdict",        \
@@ -177,6 +211,7 @@ run_kills_server(Scene *scene)
 
 static const Scenario canary_table[] = {
 	CANARY("passes", NEEDS_NOTHING, 5000, run_passes),
+	CANARY("counts-files", NEEDS_NOTHING, 5000, run_counts_files),
 	CANARY("fails", NEEDS_NOTHING, 5000, run_fails),
 	CANARY("hangs", NEEDS_NOTHING, 800, run_hangs),
 	CANARY("crashes", NEEDS_NOTHING, 5000, run_crashes),
@@ -189,6 +224,8 @@ static const Scenario canary_table[] = {
 	CANARY("does-not-know", NEEDS_NOTHING, 5000, run_does_not_know),
 	CANARY("leaks-child", NEEDS_NOTHING, 5000, run_leaks_child),
 	CANARY("leaks-daemon", NEEDS_NOTHING, 5000, run_leaks_daemon),
+	CANARY("leaks-family", NEEDS_NOTHING, 5000, run_leaks_family),
+	CANARY("kills-host", NEEDS_CLUSTER, 30000, run_kills_host),
 	CANARY("leaks-postmaster", NEEDS_NOTHING, 30000, run_leaks_postmaster),
 	CANARY("fails-in-teardown", NEEDS_CLUSTER, 30000, run_fails_in_teardown),
 	CANARY("kills-server", NEEDS_DATABASE, 30000, run_kills_server),

@@ -10,13 +10,11 @@
 
 static ServerKit kit;
 
-
 const ServerKit *
 canary_server_kit(void)
 {
 	return &kit;
 }
-
 
 static const Scenario *
 canary_named(const char *name)
@@ -32,7 +30,6 @@ canary_named(const char *name)
 	}
 	return NULL;
 }
-
 
 static bool
 take_option(RunnerConfig *config, const char *word)
@@ -56,7 +53,6 @@ take_option(RunnerConfig *config, const char *word)
 	}
 	return false;
 }
-
 
 int
 main(int argc, char **argv)

@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base.h"
-#include "proc.h"
+#include "cluster.h"
+#include "session.h"
 #include "../suite.h"
 
 #define RUN_MS 60000
@@ -24,6 +25,7 @@ typedef struct
 
 static const Expectation expectations[] = {
 	{"passes", EXIT_CODE_PASS, "result   PASS passed=1 failed=0", ""},
+	{"counts-files", EXIT_CODE_PASS, "result   PASS passed=1 failed=0", ""},
 	{"fails", EXIT_CODE_FAIL, "result   FAIL passed=1 failed=1", ""},
 	{"hangs", EXIT_CODE_BROKEN, "result   BROKEN passed=1 failed=0",
 	 "past its deadline of 800 ms (in step: waiting for what never comes)"},
@@ -38,13 +40,14 @@ static const Expectation expectations[] = {
 	{"does-not-know", EXIT_CODE_INCONCLUSIVE, "result   UNKNOWN passed=1 failed=0", "nobody can tell"},
 	{"leaks-child", EXIT_CODE_BROKEN, "result   BROKEN passed=1 failed=0", "left running: pid "},
 	{"leaks-daemon", EXIT_CODE_BROKEN, "result   BROKEN passed=1 failed=0", "left running: pid "},
+	{"leaks-family", EXIT_CODE_BROKEN, "result   BROKEN passed=1 failed=0", "left running: pid "},
+	{"kills-host", EXIT_CODE_BROKEN, "result   BROKEN passed=1 failed=0", "its host was killed"},
 	{"leaks-postmaster", EXIT_CODE_BROKEN, "result   BROKEN passed=1 failed=0", "left running: pid "},
 	{"fails-in-teardown", EXIT_CODE_BROKEN, "result   BROKEN passed=1 failed=0", ""},
 	{"kills-server", EXIT_CODE_BROKEN, "result   BROKEN passed=1 failed=0", "the run's server had died"},
 };
 
 static char *folder; /* evidence of one test */
-
 
 static void
 make_folder(void)
@@ -55,7 +58,6 @@ make_folder(void)
 	folder = string_copy(path);
 }
 
-
 static void
 remove_folder(void)
 {
@@ -65,7 +67,6 @@ remove_folder(void)
 	ck_assert(process_run(&(ProcessSpec){.argv = argv}, deadline_in_ms(RUN_MS), NULL, &end));
 	free(folder);
 }
-
 
 /* Run canaries; words end with NULL. Answers the exit code; what the terminal saw is appended to `seen`. */
 static int
@@ -83,7 +84,6 @@ run_canaries(const char *const *words, Text *seen)
 	return end.code;
 }
 
-
 static void
 read_output(Text *output)
 {
@@ -93,21 +93,20 @@ read_output(Text *output)
 	free(path);
 }
 
-
-/* Every pid that the result names must be gone. */
+/* Every pid that the case or its result names must be gone. */
 static void
 assert_named_pids_gone(const char *text)
 {
 	while ((text = strstr(text, "pid ")) != NULL)
 	{
 		int pid = atoi(text + strlen("pid "));
+		ProcessStatus status;
 
 		ck_assert_int_gt(pid, 1);
-		ck_assert_msg(kill(pid, 0) != 0, "pid %d is still running", pid);
+		ck_assert_msg(!process_status(pid, &status) || status.state == 'Z', "pid %d is still running", pid);
 		text += strlen("pid ");
 	}
 }
-
 
 START_TEST(each_canary_gets_its_result)
 {
@@ -124,12 +123,11 @@ START_TEST(each_canary_gets_its_result)
 	ck_assert_msg(strncmp(result + 1, expected->result, strlen(expected->result)) == 0, "%s", result);
 	ck_assert_msg(strstr(result, expected->reason) != NULL, "%s does not say: %s", result, expected->reason);
 	ck_assert_msg(code == (int) expected->code, "exit %d, not %d: %s", code, (int) expected->code, text_get(&seen));
-	assert_named_pids_gone(result);
+	assert_named_pids_gone(text_get(&output));
 	text_free(&seen);
 	text_free(&output);
 }
 END_TEST
-
 
 /* 1 before 3 before 4 before 0, whatever the order of the cases. */
 START_TEST(exit_codes_have_an_order)
@@ -144,20 +142,64 @@ START_TEST(exit_codes_have_an_order)
 }
 END_TEST
 
-
-/* A case that took the run's server with it does not spoil the next one. */
+/* A case that took the run's server with it spoils the one beside it, and none that comes after. */
 START_TEST(next_case_gets_a_new_server)
 {
-	const char *words[] = {"kills-server", "wait-expires", NULL};
+	const char *words[] = {"--jobs=2", "kills-server", "wait-expires", "wait-expires", "wait-expires", NULL};
+	char *log = string_format("%s/canary/canary-kills-server/server.log", folder);
 	Text output = {0};
+	const char *found;
 
 	ck_assert_int_eq(run_canaries(words, NULL), EXIT_CODE_BROKEN);
 	read_output(&output);
-	ck_assert_ptr_nonnull(strstr(text_get(&output), "1, not 2"));
+	found = strstr(text_get(&output), "1, not 2");
+	ck_assert(found != NULL && strstr(found + 1, "1, not 2") != NULL);
+	ck_assert_int_eq(access(log, R_OK), 0);
 	text_free(&output);
+	free(log);
 }
 END_TEST
 
+/* However many have run before, there is room for one more. */
+START_TEST(many_repetitions)
+{
+	const char *words[] = {"--repeat=200", "passes", NULL};
+
+	ck_assert_int_eq(run_canaries(words, NULL), EXIT_CODE_PASS);
+}
+END_TEST
+
+/* A server that is not the lab's: nothing is left in it, and nothing breaks it. */
+START_TEST(an_existing_server_is_left_as_it_was)
+{
+	const char *words[] = {NULL, "wait-expires", "fails-in-teardown", NULL};
+	ServerKit kit;
+	Cluster *cluster;
+	Session *session;
+	Text output = {0};
+	char *server;
+	int64_t databases = -1;
+
+	ck_assert(server_kit_find(&kit, getenv("COUNTERPROOF_PG_BIN"), 16));
+	cluster = cluster_create(&kit, "existing");
+	ck_assert(cluster_start(cluster, deadline_in_ms(RUN_MS)));
+	server = string_format("--server=%s", cluster_conninfo(cluster, "postgres"));
+	words[0] = server;
+	ck_assert_int_eq(run_canaries(words, NULL), EXIT_CODE_BROKEN);
+	read_output(&output);
+	ck_assert_ptr_nonnull(strstr(text_get(&output), "result   BROKEN passed=0 failed=0 reason: waited "));
+	ck_assert_ptr_nonnull(strstr(text_get(&output), "result   SKIP passed=0 failed=0 reason: it breaks its server"));
+	ck_assert(cluster_verify_running(cluster));
+	session = session_open(cluster_conninfo(cluster, "postgres"), "test");
+	ck_assert(
+		session_query_int(session, &databases, "SELECT count(*) FROM pg_database WHERE datname LIKE 'cp%'", NO_ARGS));
+	ck_assert_int_eq(databases, 0);
+	session_close(session);
+	ck_assert(cluster_free(cluster));
+	text_free(&output);
+	free(server);
+}
+END_TEST
 
 /* Cases that end in another order are told in theirs. */
 START_TEST(jobs_keep_the_order)
@@ -179,7 +221,6 @@ START_TEST(jobs_keep_the_order)
 }
 END_TEST
 
-
 int
 main(void)
 {
@@ -191,6 +232,8 @@ main(void)
 	tcase_add_loop_test(tcase, each_canary_gets_its_result, 0, (int) LENGTH_OF(expectations));
 	tcase_add_test(tcase, exit_codes_have_an_order);
 	tcase_add_test(tcase, next_case_gets_a_new_server);
+	tcase_add_test(tcase, many_repetitions);
+	tcase_add_test(tcase, an_existing_server_is_left_as_it_was);
 	tcase_add_test(tcase, jobs_keep_the_order);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
