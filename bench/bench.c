@@ -45,7 +45,6 @@ typedef struct
 	int pairs;
 } Bench;
 
-
 static int
 compare_doubles(const void *a, const void *b)
 {
@@ -54,7 +53,6 @@ compare_doubles(const void *a, const void *b)
 
 	return (x > y) - (x < y);
 }
-
 
 static double
 median(const double *values, int count)
@@ -66,13 +64,11 @@ median(const double *values, int count)
 	return count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
 }
 
-
 static double
 seconds_since(int64_t begin_ns)
 {
 	return (double) (time_now_ns() - begin_ns) / 1e9;
 }
-
 
 static void
 print_row(const char *what, double value, double yardstick, const char *unit, double ratio, const char *bar)
@@ -80,7 +76,6 @@ print_row(const char *what, double value, double yardstick, const char *unit, do
 	printf("%-38s %12.3f %12.3f %-10s %8.2f   %s\n", what, value, yardstick, unit, ratio, bar);
 	fflush(stdout);
 }
-
 
 static bool
 run_command(const char *const *argv, const char *directory, const Account *account, Text *output)
@@ -113,7 +108,6 @@ make_floor_folder(const Bench *bench, char *path, size_t size)
 	}
 	return true;
 }
-
 
 /* initdb, start, restart -m immediate, stop: what any run over a real server has to pay without a cache. */
 static bool
@@ -151,7 +145,6 @@ measure_floor(const Bench *bench, double *seconds)
 	return run_command(remove, NULL, NULL, NULL) && done;
 }
 
-
 static bool
 measure_run(const Bench *bench, const char *selection, const char *evidence, double *seconds)
 {
@@ -163,7 +156,6 @@ measure_run(const Bench *bench, const char *selection, const char *evidence, dou
 	free(run);
 	return done;
 }
-
 
 static bool
 bench_suite(const Bench *bench, const char *evidence)
@@ -219,14 +211,12 @@ peak_of(pid_t pid)
 	return peak;
 }
 
-
 typedef struct
 {
 	Process *process;
 	int64_t peak_kib;
 	ProcessEnd end;
 } PeakWait;
-
 
 static ProbeAnswer
 probe_peak(void *context, Text *seen)
@@ -239,7 +229,6 @@ probe_peak(void *context, Text *seen)
 	/* a zombie has no VmHWM line any more: then it has ended */
 	return wait->peak_kib > 0 && peak == 0 ? PROBE_DONE : PROBE_AGAIN;
 }
-
 
 static bool
 bench_memory(const Bench *bench, const char *evidence)
@@ -271,7 +260,6 @@ typedef struct
 	double rate[CLIENTS_MAX]; /* calls a second */
 } LikeLoad;
 
-
 static bool
 like_client(int worker, void *context)
 {
@@ -298,7 +286,6 @@ like_client(int worker, void *context)
 	return done;
 }
 
-
 static bool
 measure_like(const char *conninfo, int clients, uint64_t seed, double *rate)
 {
@@ -324,7 +311,6 @@ measure_like(const char *conninfo, int clients, uint64_t seed, double *rate)
 	return true;
 }
 
-
 static bool
 measure_pgbench(const Bench *bench, const char *conninfo, int clients, const char *script, double *rate)
 {
@@ -345,7 +331,6 @@ measure_pgbench(const Bench *bench, const char *conninfo, int clients, const cha
 	return done;
 }
 
-
 static bool
 make_like_database(const Bench *bench, const char *conninfo, int64_t items)
 {
@@ -364,7 +349,6 @@ make_like_database(const Bench *bench, const char *conninfo, int64_t items)
 	free(sql);
 	return done;
 }
-
 
 static bool
 bench_like_at(const Bench *bench, const char *conninfo, const char *script, int clients)
@@ -390,7 +374,6 @@ bench_like_at(const Bench *bench, const char *conninfo, const char *script, int 
 			  median(ours, LIKE_PAIRS) / median(theirs, LIKE_PAIRS), "at least 0.9");
 	return true;
 }
-
 
 static bool
 bench_like(const Bench *bench, Cluster *cluster)
@@ -429,7 +412,6 @@ static const char *const fill_sql[] = {
 static const char reset_sql[] = "TRUNCATE processed_event; UPDATE counter_watermark SET applied_upto = 0;"
 								"UPDATE like_count SET n = 0, base_seq = 0; CHECKPOINT;";
 
-
 static bool
 measure_bare(Session *session, double *seconds)
 {
@@ -441,7 +423,6 @@ measure_bare(Session *session, double *seconds)
 	*seconds = seconds_since(begin);
 	return done;
 }
-
 
 static bool
 measure_drain(Session *session, double *seconds)
@@ -463,7 +444,6 @@ measure_drain(Session *session, double *seconds)
 	return done;
 }
 
-
 static bool
 fill(Session *session, int items)
 {
@@ -479,7 +459,6 @@ fill(Session *session, int items)
 	}
 	return true;
 }
-
 
 /* Each batch adds to each item once: the more items, the more count rows a batch has to write. */
 static bool
@@ -503,7 +482,6 @@ bench_drain_over(Session *session, int items)
 	}
 	return done;
 }
-
 
 static bool
 bench_drain(const Bench *bench, Cluster *cluster)
@@ -531,7 +509,6 @@ with_cluster(const Bench *bench, bool (*measure)(const Bench *, Cluster *))
 	return cluster_free(cluster) && done;
 }
 
-
 static bool
 wanted(int argc, char **argv, const char *name)
 {
@@ -544,7 +521,6 @@ wanted(int argc, char **argv, const char *name)
 	}
 	return argc == 1;
 }
-
 
 /* A word that names none of them must not pass for a measurement. */
 static bool
@@ -570,7 +546,6 @@ words_known(int argc, char **argv)
 	return true;
 }
 
-
 static bool
 bench_all(Bench *bench, int argc, char **argv)
 {
@@ -584,7 +559,6 @@ bench_all(Bench *bench, int argc, char **argv)
 	done = done && (!wanted(argc, argv, "drain") || with_cluster(bench, bench_drain));
 	return run_command((const char *[]){"/bin/rm", "-rf", evidence, NULL}, NULL, NULL, NULL) && done;
 }
-
 
 int
 main(int argc, char **argv)

@@ -38,7 +38,6 @@ like_reaches_count(Scene *scene, Session *lab)
 	check_audits_clean(scene, lab, "liked and consumed");
 }
 
-
 static void
 unlike_reaches_count(Scene *scene, Session *lab)
 {
@@ -62,7 +61,6 @@ unlike_reaches_count(Scene *scene, Session *lab)
 	check_audits_clean(scene, lab, "liked again and consumed");
 }
 
-
 static void
 others_like_too(Scene *scene, Session *lab)
 {
@@ -82,7 +80,6 @@ others_like_too(Scene *scene, Session *lab)
 	check_drained(scene, lab, "all consumed");
 }
 
-
 /* Inserts one row past the code that owns the table, and takes it back when the schema lets it in. */
 static void
 check_insert(Scene *scene, Session *lab, const char *sql, const char *expected, const char *what)
@@ -92,7 +89,6 @@ check_insert(Scene *scene, Session *lab, const char *sql, const char *expected, 
 	check_text(scene, session_error(lab)->sqlstate, expected, "%s", what);
 	session_rollback(lab);
 }
-
 
 static void
 schema_refuses_duplicates(Scene *scene, Session *lab)
@@ -112,7 +108,6 @@ schema_refuses_duplicates(Scene *scene, Session *lab)
 	check_audits_clean(scene, lab, "after the refusals");
 }
 
-
 /* Damages the write side past the code that owns it, looks, and takes it back. */
 static void
 check_damage_seen(Scene *scene, Session *lab, const char *sql, const char *expected, const char *what)
@@ -128,7 +123,6 @@ check_damage_seen(Scene *scene, Session *lab, const char *sql, const char *expec
 	check_text(scene, text_get(&fields), expected, "%s", what);
 	text_free(&fields);
 }
-
 
 static void
 audit_sees_damage(Scene *scene, Session *lab)
@@ -148,7 +142,6 @@ audit_sees_damage(Scene *scene, Session *lab)
 					  "an event that is gone");
 }
 
-
 static void
 run(Scene *scene)
 {
@@ -160,7 +153,6 @@ run(Scene *scene)
 	schema_refuses_duplicates(scene, lab);
 	audit_sees_damage(scene, lab);
 }
-
 
 const Scenario scenario_32_a = {
 	.suite = "32",

@@ -31,7 +31,6 @@ check_trace(Scene *scene, Session *lab, const char *expected, const char *what)
 	text_free(&actual);
 }
 
-
 static void
 check_fact(Scene *scene, Session *lab, int64_t user, int64_t item, const char *expected, const char *what)
 {
@@ -39,7 +38,6 @@ check_fact(Scene *scene, Session *lab, int64_t user, int64_t item, const char *e
 				"SELECT max(format('liked=%s v%s', liked, version)) FROM like_fact WHERE user_id = $1 AND item_id = $2",
 				ARGS(arg_int(user), arg_int(item)), expected, "%s", what);
 }
-
 
 static void
 walk_rejections(Scene *scene, Session *lab)
@@ -53,7 +51,6 @@ walk_rejections(Scene *scene, Session *lab)
 	check_answer(scene, &answer, "REJECTED(23503)", "unlike of an unknown item");
 	check_trace(scene, lab, "rows=0 events=0 last=0", "neither left anything");
 }
-
 
 static void
 walk_states(Scene *scene, Session *lab)
@@ -87,7 +84,6 @@ walk_states(Scene *scene, Session *lab)
 	check_audits_clean(scene, lab, "all arrows walked");
 }
 
-
 /* The second like waits for the first, which holds the next number in an open transaction. */
 static void
 wait_behind(Scene *scene, Session *lab, Session *first, Session *second, int64_t user, int64_t expected_number)
@@ -107,7 +103,6 @@ wait_behind(Scene *scene, Session *lab, Session *first, Session *second, int64_t
 					   ARGS(pid, arg_int(session_backend_pid(first)))),
 			 1, "it waits for the first one's backend");
 }
-
 
 static void
 rolled_back_number(Scene *scene, Session *lab)
@@ -134,7 +129,6 @@ rolled_back_number(Scene *scene, Session *lab)
 	scene_close_session(scene, second);
 }
 
-
 static void
 abandoned_number(Scene *scene, Session *lab)
 {
@@ -156,7 +150,6 @@ abandoned_number(Scene *scene, Session *lab)
 	scene_close_session(scene, second);
 }
 
-
 static void
 run(Scene *scene)
 {
@@ -169,7 +162,6 @@ run(Scene *scene)
 	(void) drain(scene, lab);
 	check_drained(scene, lab, "drained");
 }
-
 
 const Scenario scenario_32_b = {
 	.suite = "32",

@@ -43,7 +43,6 @@ like_once(int worker, void *context)
 	return true;
 }
 
-
 static bool
 storm(int worker, void *context)
 {
@@ -63,7 +62,6 @@ storm(int worker, void *context)
 	}
 	return true;
 }
-
 
 /* Runs one round on a pair and answers what became of its requests. */
 static LikeTally
@@ -86,20 +84,17 @@ run_round(Scene *scene, Race *race, int64_t user, int workers, ActorBody body)
 	return sum;
 }
 
-
 static int64_t
 events_of(Scene *scene, Session *lab, int64_t user)
 {
 	return number_of(scene, lab, "SELECT count(*) FROM like_outbox WHERE user_id = $1", ARGS(arg_int(user)));
 }
 
-
 static int64_t
 version_of(Scene *scene, Session *lab, int64_t user)
 {
 	return number_of(scene, lab, "SELECT version FROM like_fact WHERE user_id = $1", ARGS(arg_int(user)));
 }
-
 
 /* A second request for the pair waits for an open like; the first commits, and the second must see what it left. */
 static void
@@ -119,7 +114,6 @@ second_waits(Scene *scene, Session *lab, Race *race, int64_t user, bool second_w
 	CHECK_EQ(scene, events_of(scene, lab, user), version_of(scene, lab, user),
 			 "one event for each version of the pair");
 }
-
 
 /*
  * The second request comes between the first one's lock and its change. Behind an open change it already waits at its
@@ -146,7 +140,6 @@ second_waits_for_lock(Scene *scene, Session *lab, Race *race, int64_t user)
 			 "one event for each version of the pair");
 }
 
-
 static void
 fixed_order(Scene *scene, Session *lab, Race *race)
 {
@@ -169,7 +162,6 @@ fixed_order(Scene *scene, Session *lab, Race *race)
 	second_waits_for_lock(scene, lab, race, 4);
 }
 
-
 static void
 check_one_change(Scene *scene, Session *lab, const LikeTally *sum, int64_t user)
 {
@@ -179,7 +171,6 @@ check_one_change(Scene *scene, Session *lab, const LikeTally *sum, int64_t user)
 	CHECK_EQ(scene, version_of(scene, lab, user), 1, "version of the pair");
 	CHECK_EQ(scene, events_of(scene, lab, user), 1, "events of the pair");
 }
-
 
 static void
 all_at_once(Scene *scene, Session *lab, Race *race)
@@ -198,7 +189,6 @@ all_at_once(Scene *scene, Session *lab, Race *race)
 	check_one_change(scene, lab, &sum, 6);
 }
 
-
 static void
 random_storm(Scene *scene, Session *lab, Race *race)
 {
@@ -215,7 +205,6 @@ random_storm(Scene *scene, Session *lab, Race *race)
 			 number_of(scene, lab, "SELECT liked::int FROM like_fact WHERE user_id = $1", ARGS(arg_int(user))),
 			 "the deltas sum to liked");
 }
-
 
 static void
 run(Scene *scene)
@@ -239,7 +228,6 @@ run(Scene *scene)
 	(void) drain(scene, lab);
 	check_drained(scene, lab, "drained");
 }
-
 
 const Scenario scenario_32_c = {
 	.suite = "32",

@@ -38,7 +38,6 @@ check_error(Scene *scene, Session *lab, const char *when)
 	CHECK(scene, like_read_side_holds(&read_side), "%s: watermark contiguous, unprocessed <= lag", when);
 }
 
-
 /* Likes 0..29 by 30 users; every third goes to item-lab-02, the other 20 to item-lab-01. */
 static void
 write_likes(Scene *scene, Session *lab)
@@ -51,7 +50,6 @@ write_likes(Scene *scene, Session *lab)
 	}
 	CHECK_EQ(scene, changed, LIKES, "likes that changed something");
 }
-
 
 /* Delivers first..last in one batch. */
 static LikeTotals
@@ -66,7 +64,6 @@ deliver_range(Scene *scene, Session *lab, int64_t first, int64_t last)
 	}
 	return deliver(scene, lab, seqs, count);
 }
-
 
 static void
 fall_behind_and_catch_up(Scene *scene, Session *lab)
@@ -102,7 +99,6 @@ fall_behind_and_catch_up(Scene *scene, Session *lab)
 	check_error(scene, lab, "drained");
 }
 
-
 static void
 below_zero(Scene *scene, Session *lab)
 {
@@ -119,7 +115,6 @@ below_zero(Scene *scene, Session *lab)
 	check_count(scene, lab, 3, ALLOWED_LAG, "n=0 lag=0 pending=0 stale=false", "event 31 has followed");
 	check_drained(scene, lab, "all consumed");
 }
-
 
 /* The function is a single SQL statement, which the planner takes into the query; so its plan shows all it reads. */
 static void
@@ -145,7 +140,6 @@ look_at_plan(Scene *scene, Session *lab)
 	text_free(&plan);
 }
 
-
 static void
 run(Scene *scene)
 {
@@ -155,7 +149,6 @@ run(Scene *scene)
 	below_zero(scene, lab);
 	look_at_plan(scene, lab);
 }
-
 
 const Scenario scenario_32_d = {
 	.suite = "32",

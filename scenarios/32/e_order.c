@@ -65,7 +65,6 @@ write_events(Scene *scene, Session *lab)
 	CHECK_EQ(scene, facts_of(scene, lab, 2), 1, "facts of item-lab-02");
 }
 
-
 /* In a transaction that is taken back: `damage`, then a batch that must be refused whole, and name what it cannot count. */
 static void
 check_refused(Scene *scene, Session *lab, const char *damage, const char *batch, const char *expected)
@@ -77,7 +76,6 @@ check_refused(Scene *scene, Session *lab, const char *damage, const char *batch,
 	session_rollback(lab);
 }
 
-
 static void
 refused_batches(Scene *scene, Session *lab)
 {
@@ -87,7 +85,6 @@ refused_batches(Scene *scene, Session *lab)
 	check_query(scene, lab, "SELECT count(*) FROM processed_event", NO_ARGS, "0", "nothing of them was registered");
 	check_query(scene, lab, counts_sql, NO_ARGS, "0 0", "nor counted");
 }
-
 
 /* All eight are processed; in a transaction that is taken back, 4 and 7 are not. */
 static void
@@ -121,7 +118,6 @@ wrong_watermarks(Scene *scene, Session *lab)
 	session_rollback(lab);
 }
 
-
 static void
 fixed_order(Scene *scene, Session *lab)
 {
@@ -150,7 +146,6 @@ fixed_order(Scene *scene, Session *lab)
 	CHECK_EQ(scene, sum.dup, (int64_t) deliveries - EVENTS, "dup = deliveries - events");
 	check_drained(scene, lab, "after the fixed order");
 }
-
 
 /* What the shuffles found wrong, each counted over all of them. */
 typedef struct
@@ -192,7 +187,6 @@ deliver_shuffled(Scene *scene, Session *lab, Rng *rng, Shuffles *seen)
 	seen->wrong_counts += number_of(scene, lab, "SELECT count(*) FROM like_count WHERE n = 1", NO_ARGS) != 2;
 }
 
-
 static void
 shuffled_orders(Scene *scene, Session *lab)
 {
@@ -215,7 +209,6 @@ shuffled_orders(Scene *scene, Session *lab)
 	check_audits_clean(scene, lab, "after the last shuffle");
 }
 
-
 static void
 run(Scene *scene)
 {
@@ -227,7 +220,6 @@ run(Scene *scene)
 	wrong_watermarks(scene, lab);
 	shuffled_orders(scene, lab);
 }
-
 
 const Scenario scenario_32_e = {
 	.suite = "32",

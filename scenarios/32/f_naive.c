@@ -51,7 +51,6 @@ owner_of(const Request *request)
 	return (int) (request->user % WORKERS);
 }
 
-
 static void
 draw_requests(Request requests[REQUESTS], uint64_t seed)
 {
@@ -71,7 +70,6 @@ draw_requests(Request requests[REQUESTS], uint64_t seed)
 		requests[order[i]].twice = true;
 	}
 }
-
 
 static Foreseen
 foresee(const Request requests[REQUESTS])
@@ -127,7 +125,6 @@ send_through_facts(int worker, void *context)
 	return true;
 }
 
-
 static void
 through_facts(Scene *scene, Session *lab, Clients *clients, const Foreseen *foreseen)
 {
@@ -169,7 +166,6 @@ set_naive(Session *session, int64_t user, int64_t item, bool want)
 						 ARGS(arg_int(user), arg_int(item), arg_bool(want)));
 }
 
-
 static bool
 send_naively(int worker, void *context)
 {
@@ -195,14 +191,12 @@ send_naively(int worker, void *context)
 	return true;
 }
 
-
 static int64_t
 naive_count_of(Scene *scene, Session *lab, int64_t item)
 {
 	return number_of(scene, lab, "SELECT coalesce(max(n), 0) FROM like_naive_count WHERE item_id = $1",
 					 ARGS(arg_int(item)));
 }
-
 
 static void
 through_naive(Scene *scene, Session *lab, Clients *clients, const Foreseen *foreseen)
@@ -236,7 +230,6 @@ through_naive(Scene *scene, Session *lab, Clients *clients, const Foreseen *fore
 	CHECK_EQ(scene, lost, 0, "naive counts that are not the sum of the directions sent: no addition was lost");
 }
 
-
 static void
 each_cause_alone(Scene *scene, Session *lab)
 {
@@ -258,7 +251,6 @@ each_cause_alone(Scene *scene, Session *lab)
 	CHECK_EQ(scene, read_count(scene, lab, NEVER_LIKED_ITEM, 0).n, 0, "count through the facts, unlike of nothing");
 }
 
-
 static void
 run(Scene *scene)
 {
@@ -279,7 +271,6 @@ run(Scene *scene)
 	free(clients);
 	each_cause_alone(scene, lab);
 }
-
 
 const Scenario scenario_32_f = {
 	.suite = "32",

@@ -51,7 +51,6 @@ typedef struct
 	int64_t n;
 } ItemCount;
 
-
 /* The first consumer holds its batch uncommitted, the second waits and must then see what it left. Item 2 is its alone. */
 static void
 second_consumer_waits(Scene *scene, Session *lab, Session *first, const char *first_list, Session *second,
@@ -73,7 +72,6 @@ second_consumer_waits(Scene *scene, Session *lab, Session *first, const char *fi
 	check_drained(scene, lab, "both have ended");
 }
 
-
 static void
 fixed_orders(Scene *scene, Session *lab, Consumer consumers[CONSUMERS])
 {
@@ -85,7 +83,6 @@ fixed_orders(Scene *scene, Session *lab, Consumer consumers[CONSUMERS])
 						  "applied=3 covered=0 dup=3 watermark=6");
 	clear_all(scene, lab);
 }
-
 
 /*
  * The two events of the liked and unliked item come first, so that old events of the others can be drawn above them. One
@@ -112,7 +109,6 @@ write_events(Scene *scene, Session *lab)
 	return check_at_least(scene, events, REDELIVERED + 2, "events written") ? events : 0;
 }
 
-
 static void
 draw_old_events(Scene *scene, int64_t events, int64_t old[REDELIVERED])
 {
@@ -132,7 +128,6 @@ draw_old_events(Scene *scene, int64_t events, int64_t old[REDELIVERED])
 	free(candidates);
 }
 
-
 static bool
 deliver_pulled(int worker, void *context)
 {
@@ -141,7 +136,6 @@ deliver_pulled(int worker, void *context)
 	return deliver_in_batches(consumer->session, consumer->seqs, consumer->count, BATCH, &consumer->totals,
 							  &consumer->refused);
 }
-
 
 /* All pull before the gate opens, so that none of them has locked anything when the last one reads the watermark. */
 static LikeTotals
@@ -174,7 +168,6 @@ compete(Scene *scene, Consumer consumers[CONSUMERS], int64_t events)
 	return sum;
 }
 
-
 static LikeTotals
 compete_and_redeliver(Scene *scene, Session *lab, Consumer consumers[CONSUMERS], int64_t events)
 {
@@ -187,7 +180,6 @@ compete_and_redeliver(Scene *scene, Session *lab, Consumer consumers[CONSUMERS],
 	like_totals_add(&sum, &again);
 	return sum;
 }
-
 
 static void
 with_dedup(Scene *scene, Session *lab, Consumer consumers[CONSUMERS], int64_t events)
@@ -206,7 +198,6 @@ with_dedup(Scene *scene, Session *lab, Consumer consumers[CONSUMERS], int64_t ev
 	check_write_side(scene, lab, "after the competing consumers");
 	check_drained(scene, lab, "after the competing consumers");
 }
-
 
 static void
 without_dedup(Scene *scene, Session *lab, Consumer consumers[CONSUMERS], int64_t events)
@@ -244,7 +235,6 @@ without_dedup(Scene *scene, Session *lab, Consumer consumers[CONSUMERS], int64_t
 	CHECK_EQ(scene, counts.lag, 0, "and lag is 0: an alarm on lag alone would see nothing");
 }
 
-
 static void
 plant_damage(Scene *scene, Session *lab)
 {
@@ -263,7 +253,6 @@ plant_damage(Scene *scene, Session *lab)
 	CHECK_EQ(scene, counts.exact_violations, ITEMS, "the identity is violated for all of them now");
 }
 
-
 static void
 read_counts(Scene *scene, Session *lab, ItemCount counts[ITEMS])
 {
@@ -275,7 +264,6 @@ read_counts(Scene *scene, Session *lab, ItemCount counts[ITEMS])
 		counts[item - 1].n = count.n;
 	}
 }
-
 
 static void
 recover_and_compare(Scene *scene, Session *lab)
@@ -300,7 +288,6 @@ recover_and_compare(Scene *scene, Session *lab)
 	CHECK_EQ(scene, right, ITEMS, "items whose count equals their facts");
 }
 
-
 static void
 go_on(Scene *scene, Session *lab, int64_t events)
 {
@@ -324,7 +311,6 @@ go_on(Scene *scene, Session *lab, int64_t events)
 	check_drained(scene, lab, "after recovery and more requests");
 }
 
-
 static void
 damage_facts(Scene *scene, Session *lab)
 {
@@ -334,7 +320,6 @@ damage_facts(Scene *scene, Session *lab)
 	check_recovery_stops(scene, lab);
 	CHECK_EQ(scene, audit_write_side(scene, lab).delta_sum_mismatch_items, 1, "the damage is as it was");
 }
-
 
 static void
 run(Scene *scene)
@@ -360,7 +345,6 @@ run(Scene *scene)
 	go_on(scene, lab, events);
 	damage_facts(scene, lab);
 }
-
 
 const Scenario scenario_32_g = {
 	.suite = "32",

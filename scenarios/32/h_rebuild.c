@@ -21,7 +21,6 @@ enum
 
 #define CLEAN "exact_violations=0 bound_violations=0 watermark_violations=0"
 
-
 /* Steps 1 to 3 are the same in both columns; the older snapshot of step 1 is for an install that comes too late. */
 static void
 until_install(Scene *scene, Session *lab, LikeSnapshot *older, LikeSnapshot *snapshot)
@@ -47,7 +46,6 @@ until_install(Scene *scene, Session *lab, LikeSnapshot *older, LikeSnapshot *sna
 	check_totals(scene, &totals, "applied=1 covered=0 dup=0 watermark=3", "step 3: deliver {7}");
 	check_state(scene, lab, ITEM, 4, "watermark=3 lag=5 unprocessed=4 " CLEAN, "step 3");
 }
-
 
 static void
 install_by_baseline(Scene *scene, Session *lab, const LikeSnapshot *snapshot)
@@ -78,7 +76,6 @@ install_by_baseline(Scene *scene, Session *lab, const LikeSnapshot *snapshot)
 	check_totals(scene, &totals, "applied=0 covered=0 dup=8 watermark=8", "step 6: deliver {1..8} again");
 	check_state(scene, lab, ITEM, 8, "watermark=8 lag=0 unprocessed=0 " CLEAN, "step 6");
 }
-
 
 static void
 install_late(Scene *scene, Session *lab, const LikeSnapshot *older, const LikeSnapshot *snapshot)
@@ -114,7 +111,6 @@ install_late(Scene *scene, Session *lab, const LikeSnapshot *older, const LikeSn
 	CHECK_EQ(scene, install.new_n, 8, "the count it wrote");
 	check_state(scene, lab, ITEM, 8, "watermark=8 lag=0 unprocessed=0 " CLEAN, "equal snapshot, damaged count");
 }
-
 
 static void
 install_by_overwrite(Scene *scene, Session *lab, const LikeSnapshot *snapshot)
@@ -152,7 +148,6 @@ install_by_overwrite(Scene *scene, Session *lab, const LikeSnapshot *snapshot)
 	CHECK_EQ(scene, n - facts, 2, "error of the overwrite: n=10 for %d facts", FACTS);
 }
 
-
 static void
 run(Scene *scene)
 {
@@ -177,7 +172,6 @@ run(Scene *scene)
 	recover(scene, lab, true);
 	check_drained(scene, lab, "after recovery");
 }
-
 
 const Scenario scenario_32_h = {
 	.suite = "32",

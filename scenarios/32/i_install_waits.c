@@ -45,7 +45,6 @@ typedef struct
 	LikeInstall install;
 } Installer;
 
-
 static ProbeAnswer
 probe_flag(void *context, Text *seen)
 {
@@ -58,7 +57,6 @@ probe_flag(void *context, Text *seen)
 	text_append(seen, "not yet");
 	return PROBE_AGAIN;
 }
-
 
 /* A release that never comes is reported by the wait; the consumer then goes on, and the case's checks say so. */
 static void
@@ -75,7 +73,6 @@ stop_until_released(void *context, const char *name, const char *detail)
 	}
 }
 
-
 static bool
 apply_event_5(int worker, void *context)
 {
@@ -84,7 +81,6 @@ apply_event_5(int worker, void *context)
 	(void) worker;
 	return like_deliver(consumer->session, SEQS(5), 1, &consumer->totals);
 }
-
 
 static bool
 install(int worker, void *context)
@@ -96,7 +92,6 @@ install(int worker, void *context)
 						installer->isolation, &installer->install);
 }
 
-
 static ActorGroup *
 start_one(Scene *scene, const char *name, ActorBody body, void *context)
 {
@@ -106,7 +101,6 @@ start_one(Scene *scene, const char *name, ActorBody body, void *context)
 	actor_open_gate(group);
 	return group;
 }
-
 
 /* The interleaving itself; the install's result and the consumer's totals are left in their structures. */
 static void
@@ -138,7 +132,6 @@ install_behind_consumer(Scene *scene, Session *lab, PausedConsumer *consumer, In
 	require(scene, actor_join(installing, scene_deadline(scene, WAIT_MS)));
 	point_disarm_all();
 }
-
 
 static void
 one_round(Scene *scene, Session *lab, Isolation isolation)
@@ -177,7 +170,6 @@ one_round(Scene *scene, Session *lab, Isolation isolation)
 	scene_close_session(scene, installer.session);
 }
 
-
 /* The other way round: the baseline is installed and uncommitted when a batch arrives that it covers in part. */
 static void
 consumer_behind_install(Scene *scene, Session *lab)
@@ -207,13 +199,11 @@ consumer_behind_install(Scene *scene, Session *lab)
 	scene_close_session(scene, consuming);
 }
 
-
 typedef struct
 {
 	Session *session;
 	LikeSnapshot snapshot;
 } Rebuild;
-
 
 static bool
 read_snapshot(int worker, void *context)
@@ -223,7 +213,6 @@ read_snapshot(int worker, void *context)
 	(void) worker;
 	return like_snapshot(rebuild->session, &rebuild->snapshot);
 }
-
 
 /*
  * A rebuild's snapshot is kept from the facts by a table lock, and a like of the holder commits meanwhile: a number read
@@ -257,7 +246,6 @@ snapshot_beside_like(Scene *scene, Session *lab)
 	scene_close_session(scene, writer);
 }
 
-
 static void
 run(Scene *scene)
 {
@@ -281,7 +269,6 @@ run(Scene *scene)
 	step(scene, "a snapshot meets a like that has not committed yet");
 	snapshot_beside_like(scene, lab);
 }
-
 
 const Scenario scenario_32_i = {
 	.suite = "32",

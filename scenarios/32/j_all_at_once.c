@@ -75,7 +75,6 @@ typedef struct
 
 static const Deadline never = {INT64_MAX};
 
-
 static ProbeAnswer
 probe_threshold(void *context, Text *seen)
 {
@@ -94,7 +93,6 @@ probe_threshold(void *context, Text *seen)
 	return PROBE_AGAIN;
 }
 
-
 static bool
 await(Storm *storm, const char *what, atomic_llong *counter, int64_t target, Deadline latest)
 {
@@ -102,7 +100,6 @@ await(Storm *storm, const char *what, atomic_llong *counter, int64_t target, Dea
 
 	return wait_until(what, deadline_in_ms(WAIT_MS), probe_threshold, &threshold);
 }
-
 
 /* A failure ends everybody's waiting: the case then ends at once and says whose it was. */
 static bool
@@ -114,7 +111,6 @@ ended(Storm *storm, bool done)
 	}
 	return done;
 }
-
 
 static bool
 write_requests(Storm *storm, int worker)
@@ -143,13 +139,11 @@ write_requests(Storm *storm, int worker)
 	return true;
 }
 
-
 static bool
 writer(int worker, void *context)
 {
 	return ended(context, write_requests(context, worker));
 }
-
 
 static bool
 consume(Storm *storm, Session *session, LikeTotals *totals, int64_t *refused)
@@ -188,7 +182,6 @@ consume(Storm *storm, Session *session, LikeTotals *totals, int64_t *refused)
 	}
 }
 
-
 static bool
 consumer(int worker, void *context)
 {
@@ -196,7 +189,6 @@ consumer(int worker, void *context)
 
 	return ended(storm, consume(storm, storm->consumers[worker], &storm->consumed[worker], &storm->refused[worker]));
 }
-
 
 /* Numbers are given in commit order, so as many events as writers were told of are committed: 1..events may be drawn. */
 static bool
@@ -232,14 +224,12 @@ redeliver(Storm *storm)
 	return true;
 }
 
-
 static bool
 redeliverer(int worker, void *context)
 {
 	(void) worker;
 	return ended(context, redeliver(context));
 }
-
 
 /* The first starts after 100 events; none starts once the writers have come to their hold, two at the least. */
 static bool
@@ -269,14 +259,12 @@ rebuild(Storm *storm)
 	return true;
 }
 
-
 static bool
 rebuilder(int worker, void *context)
 {
 	(void) worker;
 	return ended(context, rebuild(context));
 }
-
 
 static bool
 sample(Storm *storm)
@@ -302,14 +290,12 @@ sample(Storm *storm)
 	return true;
 }
 
-
 static bool
 sampler(int worker, void *context)
 {
 	(void) worker;
 	return ended(context, sample(context));
 }
-
 
 static void
 open_sessions(Scene *scene, Storm *storm)
@@ -326,7 +312,6 @@ open_sessions(Scene *scene, Storm *storm)
 	storm->rebuilder = like_client(scene, "rebuilder");
 	storm->sampler = like_client(scene, "sampler");
 }
-
 
 /* The writers are joined first: their end is what the others wait for. All are joined before a failure ends the case. */
 static void
@@ -362,7 +347,6 @@ run_storm(Scene *scene, Storm *storm)
 	require(scene, done);
 }
 
-
 static void
 check_samples(Scene *scene, const Samples *samples)
 {
@@ -376,7 +360,6 @@ check_samples(Scene *scene, const Samples *samples)
 	CHECK_EQ(scene, samples->watermark, 0, "watermark not the contiguous prefix, over %lld samples",
 			 (long long) samples->count);
 }
-
 
 static void
 check_storm(Scene *scene, Session *lab, Storm *storm)
@@ -421,7 +404,6 @@ check_storm(Scene *scene, Session *lab, Storm *storm)
 	check_at_least(scene, storm->redeliveries, 1, "old events delivered again");
 }
 
-
 static void
 run(Scene *scene)
 {
@@ -442,7 +424,6 @@ run(Scene *scene)
 	check_drained(scene, lab, "after all have ended");
 	judge_history(scene, "requests of 8 writers");
 }
-
 
 const Scenario scenario_32_j = {
 	.suite = "32",

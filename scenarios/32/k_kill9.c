@@ -33,7 +33,6 @@ typedef struct
 	const char *offset; /* the file's content */
 } Progress;
 
-
 /* One client and nobody beside it: a single transaction is the same requests with one commit. */
 static void
 write_events(Scene *scene, Session *lab)
@@ -49,7 +48,6 @@ write_events(Scene *scene, Session *lab)
 	commit(scene, lab);
 	CHECK_EQ(scene, last_number(scene, lab), EVENTS, "events written");
 }
-
 
 /* `pause` is "POINT:N": stop at the N-th batch; NULL to run to the end. */
 static Process *
@@ -69,14 +67,12 @@ start_consumer(Scene *scene, const char *pause)
 	return scene_start(scene, &(ProcessSpec){.argv = argv});
 }
 
-
 static void
 await_line(Scene *scene, Process *consumer, const char *line)
 {
 	require(scene, process_await_line(consumer, line, scene_deadline(scene, PAUSED_MS)));
 	note(scene, "like-consumer| %s", line);
 }
-
 
 static void
 kill_consumer(Scene *scene, Session *lab, Process *consumer, Fault *fault)
@@ -86,7 +82,6 @@ kill_consumer(Scene *scene, Session *lab, Process *consumer, Fault *fault)
 	CHECK_EQ(scene, fault->fired, 1, "killed by signal 9 at its point");
 	CHECK_EQ(scene, number_of(scene, lab, BACKENDS, NO_ARGS), 0, "its backend is gone");
 }
-
 
 static void
 check_progress(Scene *scene, Session *lab, Progress expected, const char *when)
@@ -108,7 +103,6 @@ check_progress(Scene *scene, Session *lab, Progress expected, const char *when)
 	check_audits_clean(scene, lab, when);
 }
 
-
 static void
 kill_before_commit(Scene *scene, Session *lab)
 {
@@ -127,7 +121,6 @@ kill_before_commit(Scene *scene, Session *lab)
 				   "killed before its commit");
 }
 
-
 static void
 kill_after_commit(Scene *scene, Session *lab)
 {
@@ -142,7 +135,6 @@ kill_after_commit(Scene *scene, Session *lab)
 	kill_consumer(scene, lab, consumer, fault);
 	check_progress(scene, lab, (Progress){.watermark = 75, .processed = 75, .offset = "50"}, "killed after its commit");
 }
-
 
 static void
 run_to_the_end(Scene *scene, Session *lab)
@@ -165,7 +157,6 @@ run_to_the_end(Scene *scene, Session *lab)
 			 EVENTS, "events applied, once each");
 }
 
-
 static void
 run(Scene *scene)
 {
@@ -182,7 +173,6 @@ run(Scene *scene)
 	check_totals(scene, &recovery.totals, "applied=0 covered=0 dup=0 watermark=120", "it had nothing left to deliver");
 	check_drained(scene, lab, "after recovery");
 }
-
 
 const Scenario scenario_32_k = {
 	.suite = "32",

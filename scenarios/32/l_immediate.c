@@ -84,7 +84,6 @@ typedef struct
 	Deadline latest;
 } AckedWait;
 
-
 static ProbeAnswer
 probe_acked(void *context, Text *seen)
 {
@@ -95,7 +94,6 @@ probe_acked(void *context, Text *seen)
 	return now >= wait->target || deadline_passed(wait->latest) ? PROBE_DONE : PROBE_AGAIN;
 }
 
-
 static bool
 await_acked(Storm *storm, int64_t target, Deadline latest)
 {
@@ -103,7 +101,6 @@ await_acked(Storm *storm, int64_t target, Deadline latest)
 
 	return wait_until("acked requests", deadline_in_ms(WAIT_MS), probe_acked, &wait);
 }
-
 
 /* Until the connection is lost, which alone ends a client in order. */
 static bool
@@ -128,7 +125,6 @@ write_until_lost(Storm *storm, int worker)
 	return true;
 }
 
-
 /* Pull and deliver in one statement, tried without a report: the loss of the connection is the expected end. */
 static bool
 consume_until_lost(Storm *storm, Session *session)
@@ -149,7 +145,6 @@ consume_until_lost(Storm *storm, Session *session)
 	return true;
 }
 
-
 static bool
 client(int worker, void *context)
 {
@@ -161,14 +156,12 @@ client(int worker, void *context)
 	return done;
 }
 
-
 static void
 restart_at_once(Scene *scene, Fault *fault)
 {
 	require(scene, fault_restart_immediate(fault, scene_history(scene), scene_cluster(scene),
 										   scene_deadline(scene, RESTART_MS)));
 }
-
 
 static void
 check_states(Scene *scene, Storm *storm)
@@ -195,7 +188,6 @@ check_states(Scene *scene, Storm *storm)
 	CHECK_EQ(scene, atomic_load(&storm->refused), 0, "requests and batches that the server refused while it ran");
 	CHECK_EQ(scene, lost, CLIENTS, "threads that ended with the lost connection (08006) as their first error");
 }
-
 
 static void
 storm_until_crash(Scene *scene)
@@ -234,7 +226,6 @@ reconnect(Scene *scene, uint64_t *horizon)
 	return session;
 }
 
-
 static Unknowns
 resolve_unknowns(Scene *scene, Session *lab, uint64_t horizon, Requests *requests)
 {
@@ -270,7 +261,6 @@ resolve_unknowns(Scene *scene, Session *lab, uint64_t horizon, Requests *request
 	return found;
 }
 
-
 /* Could this request have written this row: 1 or 0. An unknown one is known again by its transaction number. */
 static int
 wrote_row(const HistoryOp *op, Resolved resolved, const SqlResult *rows, int row)
@@ -283,7 +273,6 @@ wrote_row(const HistoryOp *op, Resolved resolved, const SqlResult *rows, int row
 	return op->outcome == OP_OK ||
 		   (resolved == RESOLVED_COMMITTED && (op->xid & UINT32_MAX) == (uint64_t) sql_int(rows, row, 4));
 }
-
 
 static void
 match_outbox(Scene *scene, Session *lab, const Requests *requests)
@@ -321,7 +310,6 @@ match_outbox(Scene *scene, Session *lab, const Requests *requests)
 	sql_free(rows);
 }
 
-
 /* What is there before anything is drained or written. */
 static Unknowns
 look_after_crash(Scene *scene, Session *lab, uint64_t horizon, Requests *requests)
@@ -339,7 +327,6 @@ look_after_crash(Scene *scene, Session *lab, uint64_t horizon, Requests *request
 	match_outbox(scene, lab, requests);
 	return found;
 }
-
 
 /* With nothing in between: what committed is there already, what did not happens now; one event either way. */
 static void
@@ -400,7 +387,6 @@ send_until_lost(int worker, void *context)
 	return false;
 }
 
-
 /* Crash the server while this user's COMMIT is seen waiting. */
 static void
 crash_in_commit(Scene *scene, Session *lab, int64_t user, const char *wait_event, const char *what)
@@ -427,14 +413,12 @@ crash_in_commit(Scene *scene, Session *lab, int64_t user, const char *wait_event
 	scene_close_session(scene, lab);
 }
 
-
 static void
 finish(Scene *scene, Session *lab)
 {
 	recover(scene, lab, false);
 	check_drained(scene, lab, "after recovery");
 }
-
 
 static Session *
 crash_durable(Scene *scene, Session *lab, Requests *requests)
@@ -456,7 +440,6 @@ crash_durable(Scene *scene, Session *lab, Requests *requests)
 	finish(scene, lab);
 	return lab;
 }
-
 
 static Session *
 crash_not_durable(Scene *scene, Session *lab, Requests *requests)
@@ -480,7 +463,6 @@ crash_not_durable(Scene *scene, Session *lab, Requests *requests)
 	finish(scene, lab);
 	return lab;
 }
-
 
 static void
 run(Scene *scene)
@@ -506,7 +488,6 @@ run(Scene *scene)
 	free(requests.ops);
 	free(requests.resolved);
 }
-
 
 const Scenario scenario_32_l = {
 	.suite = "32",

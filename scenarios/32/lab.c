@@ -12,13 +12,11 @@
 
 #define UNKNOWN_ITEM_SQLSTATE "23503"
 
-
 void
 item_label(int64_t item, char label[LABEL_SIZE])
 {
 	(void) snprintf(label, LABEL_SIZE, "item-lab-%02d", (int) item);
 }
-
 
 Session *
 like_client(Scene *scene, const char *name)
@@ -28,7 +26,6 @@ like_client(Scene *scene, const char *name)
 	require(scene, like_prepare(session));
 	return session;
 }
-
 
 Session *
 like_lab(Scene *scene, int items)
@@ -46,7 +43,6 @@ like_lab(Scene *scene, int items)
 	return session;
 }
 
-
 int64_t
 number_of(Scene *scene, Session *session, const char *sql, const SqlArg *args, int count)
 {
@@ -55,7 +51,6 @@ number_of(Scene *scene, Session *session, const char *sql, const SqlArg *args, i
 	require(scene, session_query_int(session, &value, sql, args, count));
 	return value;
 }
-
 
 void
 check_query(Scene *scene, Session *session, const char *sql, const SqlArg *args, int count, const char *expected,
@@ -79,7 +74,6 @@ check_query(Scene *scene, Session *session, const char *sql, const SqlArg *args,
 	sql_free(result);
 }
 
-
 int64_t
 facts_of(Scene *scene, Session *session, int64_t item)
 {
@@ -87,13 +81,11 @@ facts_of(Scene *scene, Session *session, int64_t item)
 					 ARGS(arg_int(item)));
 }
 
-
 int64_t
 last_number(Scene *scene, Session *session)
 {
 	return number_of(scene, session, "SELECT last FROM like_seq", NO_ARGS);
 }
-
 
 void
 run_workers(Scene *scene, const char *name, int workers, ActorBody body, void *context)
@@ -117,7 +109,6 @@ set_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want)
 	return result;
 }
 
-
 LikeResult
 set_like_within(Scene *scene, Session *session, int64_t user, int64_t item, bool want)
 {
@@ -127,14 +118,12 @@ set_like_within(Scene *scene, Session *session, int64_t user, int64_t item, bool
 	return result;
 }
 
-
 void
 send_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want)
 {
 	require(scene, session_send(session, "SELECT changed, liked, version, seq FROM like_set($1, $2, $3)",
 								ARGS(arg_int(user), arg_int(item), arg_bool(want))));
 }
-
 
 LikeResult
 await_like(Scene *scene, Session *session)
@@ -161,7 +150,6 @@ await_like(Scene *scene, Session *session)
 	return answer;
 }
 
-
 void
 check_answer(Scene *scene, const LikeResult *result, const char *expected, const char *format, ...)
 {
@@ -176,7 +164,6 @@ check_answer(Scene *scene, const LikeResult *result, const char *expected, const
 	text_free(&actual);
 	text_free(&what);
 }
-
 
 static OpOutcome
 op_outcome(LikeOutcome outcome)
@@ -195,7 +182,6 @@ op_outcome(LikeOutcome outcome)
 	}
 	return OP_OPEN;
 }
-
 
 bool
 recorded_set(History *history, int worker, Session *session, int64_t user, int64_t item, bool want, LikeResult *result)
@@ -242,7 +228,6 @@ tally_add(LikeTally *tally, const LikeResult *result)
 	}
 }
 
-
 void
 tally_merge(LikeTally *sum, const LikeTally *part)
 {
@@ -258,7 +243,6 @@ tally_merge(LikeTally *sum, const LikeTally *part)
 	}
 }
 
-
 void
 check_tally(Scene *scene, const LikeTally *tally, int64_t requests)
 {
@@ -270,7 +254,6 @@ check_tally(Scene *scene, const LikeTally *tally, int64_t requests)
 	CHECK_EQ(scene, tally->unexpected, 0, "unexpected SQLSTATEs%s%s", first[0] == '\0' ? "" : ", the first is ", first);
 	CHECK_EQ(scene, session_retries_40001() + session_retries_40p01(), 0, "retries after 40001 or 40P01 so far");
 }
-
 
 void
 judge_history(Scene *scene, const char *what)
@@ -299,7 +282,6 @@ consumer_failed(Scene *scene, const Session *session)
 	check_text(scene, reason, "", "what keeps the consumer from taking a batch");
 }
 
-
 LikeTotals
 deliver(Scene *scene, Session *session, const int64_t *seqs, size_t count)
 {
@@ -311,7 +293,6 @@ deliver(Scene *scene, Session *session, const int64_t *seqs, size_t count)
 	}
 	return totals;
 }
-
 
 LikeTotals
 drain(Scene *scene, Session *session)
@@ -325,14 +306,12 @@ drain(Scene *scene, Session *session)
 	return totals;
 }
 
-
 void
 clear_derived(Scene *scene, Session *session)
 {
 	require(scene, session_execute(session, "DELETE FROM processed_event; UPDATE like_count SET n = 0, base_seq = 0; "
 											"UPDATE counter_watermark SET applied_upto = 0"));
 }
-
 
 void
 check_totals(Scene *scene, const LikeTotals *totals, const char *expected, const char *format, ...)
@@ -365,7 +344,6 @@ read_count(Scene *scene, Session *session, int64_t item, int64_t allowed_lag)
 	}
 	return count;
 }
-
 
 LikeCount
 check_count(Scene *scene, Session *session, int64_t item, int64_t allowed_lag, const char *expected, const char *format,
@@ -402,7 +380,6 @@ audit_write_side(Scene *scene, Session *session)
 	return result;
 }
 
-
 LikeReadAudit
 audit_read_side(Scene *scene, Session *session)
 {
@@ -416,7 +393,6 @@ audit_read_side(Scene *scene, Session *session)
 	return result;
 }
 
-
 void
 check_write_side(Scene *scene, Session *session, const char *when)
 {
@@ -424,7 +400,6 @@ check_write_side(Scene *scene, Session *session, const char *when)
 
 	CHECK(scene, like_write_side_clean(&write_side), "%s: facts and events agree, numbers have no gap", when);
 }
-
 
 void
 check_audits_clean(Scene *scene, Session *session, const char *when)
@@ -435,7 +410,6 @@ check_audits_clean(Scene *scene, Session *session, const char *when)
 	read_side = audit_read_side(scene, session);
 	CHECK(scene, like_read_side_holds(&read_side), "%s: counts plus what is pending equal the facts", when);
 }
-
 
 void
 check_drained(Scene *scene, Session *session, const char *when)

@@ -6,7 +6,6 @@
 
 #define CONSUME "SELECT applied, covered, dup, watermark FROM like_consume($1)"
 
-
 bool
 deliver_in_batches(Session *session, const int64_t *seqs, size_t count, size_t size, LikeTotals *totals,
 				   int64_t *refused)
@@ -34,13 +33,11 @@ deliver_in_batches(Session *session, const int64_t *seqs, size_t count, size_t s
 	return true;
 }
 
-
 void
 load_variant(Scene *scene, Session *session, const char *path)
 {
 	require(scene, session_execute_file(session, scene_sql(scene, path)));
 }
-
 
 void
 clear_all(Scene *scene, Session *session)
@@ -49,7 +46,6 @@ clear_all(Scene *scene, Session *session)
 	require(scene, session_execute(session, "DELETE FROM like_outbox; DELETE FROM like_fact; "
 											"UPDATE like_seq SET last = 0"));
 }
-
 
 void
 commit(Scene *scene, Session *session)
@@ -62,7 +58,6 @@ commit(Scene *scene, Session *session)
 		check_text(scene, session_error(session)->message, "", "what keeps a COMMIT from being accepted");
 	}
 }
-
 
 static LikeTotals
 totals_read(Scene *scene, const Session *session, SqlStatus status, SqlResult *rows)
@@ -86,7 +81,6 @@ totals_read(Scene *scene, const Session *session, SqlStatus status, SqlResult *r
 	return totals;
 }
 
-
 LikeTotals
 deliver_within(Scene *scene, Session *session, const char *list)
 {
@@ -96,14 +90,12 @@ deliver_within(Scene *scene, Session *session, const char *list)
 	return totals_read(scene, session, status, rows);
 }
 
-
 void
 send_batch(Scene *scene, Session *session, const char *list)
 {
 	require(scene, session_begin(session, READ_COMMITTED));
 	require(scene, session_send(session, CONSUME, ARGS(arg_text(list))));
 }
-
 
 LikeTotals
 await_batch(Scene *scene, Session *session)
@@ -119,7 +111,6 @@ await_batch(Scene *scene, Session *session)
 	session_rollback(session);
 	return totals;
 }
-
 
 void
 check_waits(Scene *scene, Session *observer, Session *waiter, const char *what)
@@ -137,7 +128,6 @@ check_waits(Scene *scene, Session *observer, Session *waiter, const char *what)
 		1, "%s", what);
 }
 
-
 void
 check_count_row_free(Scene *scene, Session *observer, int64_t item, const char *what)
 {
@@ -148,13 +138,11 @@ check_count_row_free(Scene *scene, Session *observer, int64_t item, const char *
 			 1, "%s", what);
 }
 
-
 int64_t
 count_of(Scene *scene, Session *session, int64_t item)
 {
 	return number_of(scene, session, "SELECT n FROM like_count WHERE item_id = $1", ARGS(arg_int(item)));
 }
-
 
 void
 expect_changed(Scene *scene, const LikeResult *result, int64_t user)
@@ -164,7 +152,6 @@ expect_changed(Scene *scene, const LikeResult *result, int64_t user)
 		check_answer(scene, result, "CHANGED", "the like of user %lld", (long long) user);
 	}
 }
-
 
 void
 like_in_order(Scene *scene, Session *session, int64_t item, int64_t first, int64_t last)
@@ -176,7 +163,6 @@ like_in_order(Scene *scene, Session *session, int64_t item, int64_t first, int64
 		expect_changed(scene, &result, user);
 	}
 }
-
 
 /* The snapshot holds all rows of item, in order. */
 static const LikeBaseline *
@@ -191,7 +177,6 @@ baseline_of(Scene *scene, const LikeSnapshot *snapshot, int64_t item)
 	}
 	scene_broken(scene, "item %lld is not in the snapshot", (long long) item);
 }
-
 
 LikeInstall
 install_baseline(Scene *scene, Session *session, const LikeSnapshot *snapshot, int64_t item, Isolation isolation)
@@ -214,7 +199,6 @@ install_baseline(Scene *scene, Session *session, const LikeSnapshot *snapshot, i
 	return install;
 }
 
-
 LikeSnapshot
 take_snapshot(Scene *scene, Session *session, int64_t item)
 {
@@ -227,7 +211,6 @@ take_snapshot(Scene *scene, Session *session, int64_t item)
 		 (long long) baseline->facts);
 	return snapshot;
 }
-
 
 void
 check_state(Scene *scene, Session *session, int64_t item, int64_t n, const char *read_side, const char *when)
@@ -248,13 +231,11 @@ check_state(Scene *scene, Session *session, int64_t item, int64_t n, const char 
 	text_free(&actual);
 }
 
-
 static void
 tell_recovery(void *context, const char *line)
 {
 	note(context, "%s", line);
 }
-
 
 LikeRecovery
 recover(Scene *scene, Session *session, bool rebuild_expected)
@@ -267,7 +248,6 @@ recover(Scene *scene, Session *session, bool rebuild_expected)
 			 rebuild_expected ? "found the read side damaged and rebuilt it" : "found nothing to rebuild");
 	return recovery;
 }
-
 
 void
 check_recovery_stops(Scene *scene, Session *session)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cluster.h"
+#include "reaper.h"
 #include "session.h"
 #include "../suite.h"
 
@@ -180,6 +181,7 @@ START_TEST(an_existing_server_is_left_as_it_was)
 	char *server;
 	int64_t databases = -1;
 
+	ck_assert(reaper_start()); /* a check that fails ends this process, not the server */
 	ck_assert(server_kit_find(&kit, getenv("COUNTERPROOF_PG_BIN"), 16));
 	cluster = cluster_create(&kit, "existing");
 	ck_assert(cluster_start(cluster, deadline_in_ms(RUN_MS)));
@@ -196,6 +198,7 @@ START_TEST(an_existing_server_is_left_as_it_was)
 	ck_assert_int_eq(databases, 0);
 	session_close(session);
 	ck_assert(cluster_free(cluster));
+	reaper_dismiss();
 	text_free(&output);
 	free(server);
 }
