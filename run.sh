@@ -58,7 +58,7 @@ apt_install() { # package...
 
 # Install what is missing, or say how. A stamp keeps the next call from asking again.
 need() { # group...
-	local stamp debian fedora homebrew
+	local stamp debian fedora homebrew as_root=''
 	printf -v stamp '%s-' "$build/.have" "$@"
 	if [[ $stamp -nt $table ]]; then
 		return
@@ -70,10 +70,11 @@ need() { # group...
 		find_missing "$@"
 	fi
 	if ((${#debian[@]})); then
-		say "these packages are missing and cannot be installed from here; one of these commands does it:"
-		say "  Debian, Ubuntu  sudo apt-get install -y --no-install-recommends ${debian[*]}"
-		say "  Fedora          sudo dnf install -y ${fedora[*]}"
-		say "  macOS           brew install ${homebrew[*]}"
+		((EUID == 0)) || as_root='sudo '
+		say "these packages are missing and cannot be installed from here; this command does it:"
+		say "  Debian, Ubuntu  ${as_root}apt-get update && ${as_root}apt-get install -y --no-install-recommends ${debian[*]}"
+		say "  Fedora          ${as_root}dnf install -y ${fedora[*]}"
+		say "  macOS           brew install $(printf '%s\n' "${homebrew[@]}" | sort -u | tr '\n' ' ')"
 		exit 3
 	fi
 	touch "$stamp"
@@ -301,6 +302,17 @@ case $command in
 		unset "${!PG@}"
 		export COUNTERPROOF_PGBENCH=$pgbench COUNTERPROOF_PROGRAMS=$build
 		exec "$build/counterproof-bench" "${@:2}"
+		;;
+	help)
+		# On a machine that cannot build yet, what stands at the head of this file has to do.
+		find_missing build
+		if ((${#debian[@]})); then
+			sed -n '2,/^set /{/^# \?/s///p}' "${BASH_SOURCE[0]}"
+			exit 0
+		fi
+		build_tree release "$build"
+		exec 9>&-
+		exec "$build/counterproof" "$@"
 		;;
 	*)
 		prepare build

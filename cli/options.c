@@ -15,7 +15,7 @@
 #include "folders.h"
 #include "rng.h"
 
-#define REPEAT_MAX 100000
+#define REPEAT_MAX 10000
 #define JOBS_MAX 64
 #define JOBS_DEFAULT_MAX 4
 #define TIMEOUT_MAX_S 86400

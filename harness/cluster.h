@@ -70,8 +70,11 @@ extern void cluster_save_log(const Cluster *cluster, const char *folder);
 /* Conninfo for a database of this cluster (host, port, user, dbname); valid until the next call on this cluster. */
 extern const char *cluster_conninfo(Cluster *cluster, const char *database);
 
-/* Leave it running and its directory in place when freed (--keep). */
-extern void cluster_keep(Cluster *cluster);
+/*
+ * Leave it running and its directory in place when freed (--keep). Appends to `ending` the command that ends it and
+ * removes what is left.
+ */
+extern void cluster_keep(Cluster *cluster, Text *ending);
 
 /*
  * Stop at once (SIGQUIT), confirm, and remove the directory. One that crashed is first run once alone, which clears away

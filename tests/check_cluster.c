@@ -435,13 +435,19 @@ START_TEST(a_server_to_keep_stays)
 	char *directory;
 	Process *postmaster;
 	ProcessEnd end;
+	Text ending = {0};
+	char *expected;
 	pid_t pid;
 
 	find_kit(&kit);
 	cluster = create_and_start(&kit);
 	directory = string_copy(cluster_directory(cluster));
 	pid = cluster_postmaster(cluster);
-	cluster_keep(cluster);
+	cluster_keep(cluster, &ending);
+	expected = string_format("kill -INT %d; tail --pid=%d -f /dev/null; rm -rf '%s'", (int) pid, (int) pid, directory);
+	ck_assert_str_eq(text_get(&ending), expected);
+	free(expected);
+	text_free(&ending);
 	ck_assert(cluster_free(cluster));
 	ck_assert_int_eq(access(directory, F_OK), 0);
 	postmaster = process_adopt(pid);

@@ -503,9 +503,11 @@ probe_cleared(void *context, Text *seen)
 }
 
 void
-cluster_keep(Cluster *cluster)
+cluster_keep(Cluster *cluster, Text *ending)
 {
 	cluster->keep = true;
+	text_append(ending, "kill -INT %d; tail --pid=%d -f /dev/null; rm -rf '%s'", (int) process_pid(cluster->postmaster),
+				(int) process_pid(cluster->postmaster), cluster->directory);
 }
 
 /* Where the server may still be there, its directory is left to the reaper, which knows how to end it. */

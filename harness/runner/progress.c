@@ -82,6 +82,13 @@ progress_kept(const char *conninfo)
 }
 
 void
+progress_ending(const char *command)
+{
+	printf("to end it %s\n", command);
+	fflush(stdout);
+}
+
+void
 progress_end(const RunnerConfig *config, const Evidence *evidence, bool complete)
 {
 	EvidenceTotals totals = evidence_totals(evidence);

@@ -11,8 +11,9 @@ extern void progress_case(const RunnerConfig *config, const EvidenceCase *name, 
 /* A failed check at once; with -v, every line. */
 extern void progress_line(const RunnerConfig *config, const EvidenceCase *name, const EvidenceLine *line);
 
-/* A server that stays up after the run. */
+/* A database that stays after the run, and the command that ends its server. */
 extern void progress_kept(const char *conninfo);
+extern void progress_ending(const char *command);
 
 /* The SUMMARY line and where the evidence is. */
 extern void progress_end(const RunnerConfig *config, const Evidence *evidence, bool complete);

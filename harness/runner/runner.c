@@ -231,6 +231,15 @@ end_run(Runner *runner, CaseRun *run, Result result, const char *reason)
 	}
 }
 
+/* A server that is not ours is left as it was; on ours, a run of many repetitions must not fill the disk. */
+static bool
+drops_database(const RunnerConfig *config, const Scenario *scenario)
+{
+	bool many = config->repeat > 1 || config->until_fail;
+
+	return (scenario->needs & NEEDS_DATABASE) != 0 && !config->keep && (config->server != NULL || many);
+}
+
 static bool
 start_run(Runner *runner, CaseRun *run)
 {
@@ -239,8 +248,7 @@ start_run(Runner *runner, CaseRun *run)
 						.kit = config->server == NULL ? &runner->kit : NULL,
 						.server = runner->server,
 						.database = run->database,
-						.drop_database =
-							config->server != NULL && !config->keep && (run->scenario->needs & NEEDS_DATABASE) != 0,
+						.drop_database = drops_database(config, run->scenario),
 						.keep = config->keep,
 						.deadline_ms = deadline_of(config, run->scenario),
 						.programs = config->programs,
@@ -322,6 +330,7 @@ take_message(Runner *runner, CaseRun *run, const char *text)
 			break;
 		case MESSAGE_KEPT:
 			progress_kept(message.text);
+			progress_ending(message.actual);
 			break;
 		case MESSAGE_UNSET:
 			break;
@@ -595,23 +604,38 @@ exit_code_of(const EvidenceTotals *totals)
 	return EXIT_CODE_PASS;
 }
 
+/* Databases that stay with --keep: on the run's own server, or on the one it was given. */
+static int
+tell_kept(Runner *runner)
+{
+	int kept = 0;
+
+	for (int i = 0; i < runner->next; i++)
+	{
+		CaseRun *run = runner->order[i];
+
+		if ((run->scenario->needs & NEEDS_DATABASE) != 0)
+		{
+			char *conninfo = session_conninfo_for(runner->server, run->database);
+
+			progress_kept(conninfo != NULL ? conninfo : run->database);
+			free(conninfo);
+			kept++;
+		}
+	}
+	return kept;
+}
+
 static bool
 close_server(Runner *runner)
 {
-	if (runner->cluster == NULL)
+	if (runner->config->keep && tell_kept(runner) > 0 && runner->cluster != NULL)
 	{
-		return true;
-	}
-	if (runner->config->keep)
-	{
-		cluster_keep(runner->cluster);
-		for (int i = 0; i < runner->next; i++)
-		{
-			if ((runner->order[i]->scenario->needs & NEEDS_DATABASE) != 0)
-			{
-				progress_kept(cluster_conninfo(runner->cluster, runner->order[i]->database));
-			}
-		}
+		Text ending = {0};
+
+		cluster_keep(runner->cluster, &ending);
+		progress_ending(text_get(&ending));
+		text_free(&ending);
 	}
 	return cluster_free(runner->cluster);
 }

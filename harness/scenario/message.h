@@ -15,7 +15,7 @@ typedef enum
 	MESSAGE_UNKNOWN, /* text: why the case cannot be a PASS */
 	MESSAGE_BROKEN,  /* text: what the lab could not do */
 	MESSAGE_DONE,    /* the case ran to its end; 40001 and 40P01 of the system's own transactions */
-	MESSAGE_KEPT     /* text: conninfo of a server that stays up */
+	MESSAGE_KEPT     /* text: conninfo of a server that stays up, actual: the command that ends it */
 } MessageKind;
 
 typedef struct

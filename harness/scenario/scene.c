@@ -521,8 +521,11 @@ close_cluster(Scene *scene)
 	alive = cluster_state(scene->cluster) != CLUSTER_RUNNING || cluster_verify_running(scene->cluster);
 	if (scene->setup.keep)
 	{
-		cluster_keep(scene->cluster);
-		tell(scene, &(Message){.kind = MESSAGE_KEPT, .text = scene->conninfo});
+		Text ending = {0};
+
+		cluster_keep(scene->cluster, &ending);
+		tell(scene, &(Message){.kind = MESSAGE_KEPT, .text = scene->conninfo, .actual = text_get(&ending)});
+		text_free(&ending);
 	}
 	return cluster_free(scene->cluster) && alive;
 }
