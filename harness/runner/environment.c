@@ -124,7 +124,7 @@ environment_record(const RunnerConfig *config, const char *server, Evidence *evi
 	add_machine(&settings, config);
 	if (server != NULL)
 	{
-		session = session_open(server, "environment");
+		session = session_open(server, "counterproof");
 		done =
 			session != NULL && check_major(config, session) && session_query(session, &result, settings_sql, NO_ARGS);
 		for (int i = 0; done && i < sql_rows(result); i++)

@@ -51,11 +51,10 @@ pause_arm(const char *value)
 static bool
 options_read(int argc, char **argv, Options *options)
 {
-	static const struct option known[] = {{"conninfo", required_argument, NULL, 'c'},
-										  {"offset-file", required_argument, NULL, 'o'},
-										  {"batch", required_argument, NULL, 'b'},
-										  {"pause-at", required_argument, NULL, 'p'},
-										  {NULL, 0, NULL, 0}};
+	static const struct option known[] = {
+		{"conninfo", required_argument, NULL, 'c'}, {"offset-file", required_argument, NULL, 'o'},
+		{"batch", required_argument, NULL, 'b'},    {"pause-at", required_argument, NULL, 'p'},
+		{"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
 	int option;
 
 	*options = (Options){.batch = BATCH_DEFAULT};
@@ -83,6 +82,9 @@ options_read(int argc, char **argv, Options *options)
 					return false;
 				}
 				break;
+			case 'h':
+				puts(USAGE);
+				exit(EXIT_CODE_PASS);
 			default:
 				report_error("unknown option or missing value: %s; " USAGE, argv[optind - 1]);
 				return false;
