@@ -258,6 +258,13 @@ prepare() { # group...
 	fi
 }
 
+# While preparing; the lab, which takes this process over, has its own way to end.
+trap 'exit 130' INT TERM HUP
+
+if [[ $home == *[\"\;\\\[\]]* ]]; then
+	die "the checkout cannot be built in a path with one of \" ; \\ [ ] in it: $home"
+fi
+
 command=${1-help}
 major=${COUNTERPROOF_PG:-16}
 pg_bin=''

@@ -82,7 +82,7 @@ main(int argc, char **argv)
 		code = dispatch(&options);
 	}
 	options_free(&options);
-	if (fflush(stdout) != 0 && code == EXIT_CODE_PASS)
+	if ((fflush(stdout) != 0 || ferror(stdout) != 0) && code == EXIT_CODE_PASS)
 	{
 		report_error("cannot write to stdout: %m");
 		code = EXIT_CODE_BROKEN;

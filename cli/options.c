@@ -16,7 +16,7 @@
 #include "rng.h"
 
 #define REPEAT_MAX 10000
-#define JOBS_MAX 64
+#define JOBS_MAX 16 /* times 20 sessions of a case: below the server's max_connections */
 #define JOBS_DEFAULT_MAX 4
 #define TIMEOUT_MAX_S 86400
 #define SEED_DEFAULT 32

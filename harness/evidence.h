@@ -101,6 +101,9 @@ extern void evidence_case_retries(Evidence *evidence, int index, int64_t retries
 /* `reason` (may be NULL) says why for UNKNOWN, BROKEN and SKIP. */
 extern void evidence_case_end(Evidence *evidence, int index, Result result, const char *reason, int64_t duration_ms);
 
+/* Something could not be written, and that was reported: what follows would be lost too. */
+extern bool evidence_failed(const Evidence *evidence);
+
 extern EvidenceTotals evidence_totals(const Evidence *evidence);
 
 /* Append the SUMMARY line as output.txt has it, without a newline. */

@@ -19,6 +19,7 @@ struct History
 {
 	int fd;
 	char *path;
+	atomic_flag reported; /* of many workers on one full disk, one says so */
 };
 
 /* An open operation has no end on record, hence no word. */
@@ -58,26 +59,30 @@ history_close(History *history)
 
 /* A second write for the rest of a record could land behind someone else's: a short write is an error, not a loop. */
 static bool
-append_record(const History *history, const char *record, size_t length)
+append_record(History *history, const char *record, size_t length)
 {
 	ssize_t written;
+	bool first;
 
 	do
 	{
 		written = write(history->fd, record, length);
 	} while (written < 0 && errno == EINTR);
 
-	if (written < 0)
+	if (written == (ssize_t) length)
+	{
+		return true;
+	}
+	first = !atomic_flag_test_and_set(&history->reported);
+	if (first && written < 0)
 	{
 		report_error("could not write to history \"%s\": %s", history->path, strerror(errno));
-		return false;
 	}
-	if ((size_t) written != length)
+	else if (first)
 	{
 		report_error("could not write to history \"%s\": %zd of %zu bytes written", history->path, written, length);
-		return false;
 	}
-	return true;
+	return false;
 }
 
 static int64_t

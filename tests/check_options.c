@@ -78,11 +78,11 @@ END_TEST
 START_TEST(everything_given)
 {
 	ck_assert(
-		read_words("--seed=7 32-K --repeat 5 --jobs 64 --shard 2/3 --timeout 9 --scale 2.5 --fail-fast --evidence /e "
+		read_words("--seed=7 32-K --repeat 5 --jobs 16 --shard 2/3 --timeout 9 --scale 2.5 --fail-fast --evidence /e "
 				   "--pg 15 --color never"));
 	ck_assert_uint_eq(options.runner.seed, 7);
 	ck_assert_int_eq(options.runner.repeat, 5);
-	ck_assert_int_eq(options.runner.jobs, 64);
+	ck_assert_int_eq(options.runner.jobs, 16);
 	ck_assert_int_eq(options.shard.index, 2);
 	ck_assert_int_eq(options.shard.count, 3);
 	ck_assert_int_eq(options.runner.timeout_s, 9);
@@ -94,7 +94,7 @@ START_TEST(everything_given)
 	ck_assert_int_eq(options.word_count, 1);
 	ck_assert_str_eq(options.words[0], "32-K");
 	ck_assert_str_eq(text_get(&options.replay),
-					 " --seed 7 --repeat 5 --jobs 64 --shard 2/3 --timeout 9 --scale 2.5 --pg 15");
+					 " --seed 7 --repeat 5 --jobs 16 --shard 2/3 --timeout 9 --scale 2.5 --pg 15");
 	ck_assert(read_words("-v a --keep -- --seed b"));
 	ck_assert(options.runner.verbose && options.runner.keep);
 	ck_assert_int_eq(options.word_count, 3);
@@ -176,7 +176,7 @@ START_TEST(refusals)
 	assert_refused("32 --seed -1", "--seed takes random or a number from 0 to 9223372036854775807, not \"-1\"");
 	assert_refused("32 --seed 9223372036854775808",
 				   "--seed takes random or a number from 0 to 9223372036854775807, not \"9223372036854775808\"");
-	assert_refused("32 --jobs 65", "--jobs takes a number from 1 to 64, not \"65\"");
+	assert_refused("32 --jobs 17", "--jobs takes a number from 1 to 16, not \"17\"");
 	assert_refused("32 --scale 0.01", "--scale takes a number from 0.1 to 1000, not \"0.01\"");
 	assert_refused("32 --scale nan", "--scale takes a number from 0.1 to 1000, not \"nan\"");
 	assert_refused("32 --scale 1.2.3", "--scale takes a number from 0.1 to 1000, not \"1.2.3\"");

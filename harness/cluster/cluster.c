@@ -50,7 +50,7 @@ settings_append(Text *text, const char *directory)
 {
 	text_append(text, "listen_addresses = ''\nport = %d\nunix_socket_directories = '\"", PORT);
 	append_quoted(text, directory);
-	text_append(text, "\"'\nunix_socket_permissions = 0700\nmax_connections = 100\n"
+	text_append(text, "\"'\nunix_socket_permissions = 0700\nmax_connections = 400\n"
 					  "log_line_prefix = '%%m [%%p] %%a '\nrecovery_init_sync_method = syncfs\n");
 }
 

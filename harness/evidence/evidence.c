@@ -43,6 +43,12 @@ result_name(Result result)
 }
 
 bool
+evidence_failed(const Evidence *evidence)
+{
+	return evidence->failed;
+}
+
+bool
 evidence_fail(Evidence *evidence, const char *format, ...)
 {
 	Text text = {0};

@@ -533,6 +533,7 @@ run_all(Runner *runner)
 			break;
 		}
 		serve(runner, &before, -1);
+		done = done && !evidence_failed(runner->evidence);
 	}
 	if (interrupted || !done)
 	{

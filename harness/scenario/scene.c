@@ -452,11 +452,18 @@ static void
 create_database(Scene *scene)
 {
 	Session *session = session_open(scene->setup.server, scene->scenario->id);
-	char *sql = string_format("CREATE DATABASE %s TEMPLATE template0", scene->setup.database);
-	bool done = session != NULL && session_execute(session, sql);
+	const char *name = scene->setup.database;
+	char *sql = string_format("CREATE DATABASE %s TEMPLATE template0", name);
+	/* a server that is not ours may have another default for this role, which this outranks */
+	char *pin = string_format("ALTER ROLE CURRENT_USER IN DATABASE %s SET default_transaction_isolation TO "
+							  "'read committed'",
+							  name);
+	bool done =
+		session != NULL && session_execute(session, sql) && (scene->setup.kit != NULL || session_execute(session, pin));
 
 	session_close(session);
 	free(sql);
+	free(pin);
 	require(scene, done);
 }
 
