@@ -1,10 +1,10 @@
 /*
  * The table of commands. A first word that is none of them names what to run.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "commands.h"
@@ -54,29 +54,14 @@ dispatch(const Options *options)
 	return command->run(options, options->words + skipped, options->word_count - skipped);
 }
 
-/* The first file opened would get the number of a stream that the caller has closed, and what is printed with it. */
-static void
-hold_standard_streams(void)
-{
-	int fd;
-
-	do
-	{
-		fd = open("/dev/null", O_RDONLY); /* printing still fails, as on what is closed */
-	} while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-	{
-		close(fd);
-	}
-}
-
 int
 main(int argc, char **argv)
 {
 	Options options;
 	ExitCode code = EXIT_CODE_USAGE;
 
-	hold_standard_streams();
+	streams_hold();
+	(void) umask(umask(0) & 077); /* what is made here must at least be open to ourselves */
 	if (options_read(&options, argc, argv))
 	{
 		code = dispatch(&options);
@@ -84,7 +69,7 @@ main(int argc, char **argv)
 	options_free(&options);
 	if ((fflush(stdout) != 0 || ferror(stdout) != 0) && code == EXIT_CODE_PASS)
 	{
-		report_error("cannot write to stdout: %m");
+		report_error("cannot write to stdout");
 		code = EXIT_CODE_BROKEN;
 	}
 	return (int) code;

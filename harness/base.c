@@ -1,6 +1,6 @@
 /*
- * The ground floor. State of the process: the notice settings, the time scale and the last error reported; the last
- * of them changes while threads run and has a lock.
+ * The ground floor. State of the process: the notice settings, the time scale, who catches interrupts, and the last
+ * error reported; the last of them changes while threads run and has a lock.
  */
 #include "base.h"
 
@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,10 @@ static NoticeLevel notice_level = NOTICE_INFO;
 static char last_error[LAST_ERROR_BYTES];
 static pthread_mutex_t last_error_lock = PTHREAD_MUTEX_INITIALIZER;
 static double time_scale = 1.0;
+static volatile sig_atomic_t interrupt_came;
+static pid_t interrupt_process; /* who catches, 0: nobody. A forked child inherits the flag and the handler */
+static sigset_t interrupt_signals;
+static _Thread_local int interrupt_deferrals;
 
 
 /* --- notices --- */
@@ -104,6 +109,24 @@ notice_last_error(char *buffer, size_t size)
 }
 
 
+/* --- standard streams --- */
+
+void
+streams_hold(void)
+{
+	int fd;
+
+	do
+	{
+		fd = open("/dev/null", O_RDONLY); /* read-only: what is printed there fails */
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+	{
+		close(fd);
+	}
+}
+
+
 /* --- time --- */
 
 int64_t
@@ -161,6 +184,72 @@ deadline_earlier(Deadline a, Deadline b)
 }
 
 
+/* --- an interrupt --- */
+
+static void
+note_interrupt(int signal_number)
+{
+	(void) signal_number;
+	interrupt_came = 1;
+}
+
+void
+interrupt_catch(void)
+{
+	static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action = {.sa_handler = note_interrupt};
+	struct sigaction before;
+
+	sigemptyset(&interrupt_signals);
+	for (size_t i = 0; i < LENGTH_OF(caught); i++)
+	{
+		sigaction(caught[i], NULL, &before);
+		if (caught[i] != SIGHUP || before.sa_handler != SIG_IGN) /* nohup means it */
+		{
+			sigaddset(&interrupt_signals, caught[i]);
+			sigaction(caught[i], &action, NULL);
+		}
+	}
+	interrupt_came = 0;
+	interrupt_process = getpid();
+}
+
+bool
+interrupt_seen(void)
+{
+	sigset_t pending;
+
+	if (interrupt_process != getpid())
+	{
+		return false;
+	}
+	if (interrupt_came == 0 && sigpending(&pending) == 0)
+	{
+		sigandset(&pending, &pending, &interrupt_signals);
+		return !sigisemptyset(&pending);
+	}
+	return interrupt_came != 0;
+}
+
+void
+interrupt_defer(void)
+{
+	interrupt_deferrals++;
+}
+
+void
+interrupt_resume(void)
+{
+	interrupt_deferrals--;
+}
+
+bool
+interrupt_presses(void)
+{
+	return interrupt_deferrals == 0 && interrupt_seen();
+}
+
+
 /* --- waiting --- */
 
 void
@@ -190,7 +279,7 @@ wait_until(const char *what, Deadline deadline, Probe probe, void *context)
 
 		text_clear(&seen);
 		answer = probe(context, &seen);
-		if (answer != PROBE_AGAIN)
+		if (answer != PROBE_AGAIN || interrupt_presses())
 		{
 			break;
 		}

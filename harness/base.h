@@ -51,6 +51,15 @@ extern void notice_last_error(char *buffer, size_t size);
 #define report_debug(...) notice(NOTICE_DEBUG, __VA_ARGS__)
 
 
+/* --- standard streams --- */
+
+/*
+ * First thing in main: the next file or connection opened would otherwise get the number of a stream that the caller has
+ * closed, and with it what is printed. Printing goes on failing, as on what is closed.
+ */
+extern void streams_hold(void);
+
+
 /* --- time: CLOCK_MONOTONIC everywhere; one scale (--scale) multiplies every deadline --- */
 
 typedef struct
@@ -64,6 +73,21 @@ extern Deadline deadline_in_ms(int64_t ms);
 extern bool deadline_passed(Deadline deadline);
 extern int deadline_left_ms(Deadline deadline); /* for poll(2): 0 when passed, else at least 1 */
 extern Deadline deadline_earlier(Deadline a, Deadline b);
+
+
+/*
+ * --- an interrupt (SIGINT, SIGTERM, SIGHUP unless ignored) ends the waits of the one process that catches it ---
+ *
+ * Forked children are not interrupted: whoever caught it decides about them. A wait that is given up reports nothing.
+ */
+
+extern void interrupt_catch(void); /* call before threads start */
+extern bool interrupt_seen(void);  /* one has come; also while its signal is blocked */
+
+/* The way out has to wait all the same: between these two, which nest, the waits of this thread are not given up. */
+extern void interrupt_defer(void);
+extern void interrupt_resume(void);
+extern bool interrupt_presses(void); /* one has come, and waits are to be given up */
 
 
 /* --- waiting: the only place that sleeps --- */
@@ -82,7 +106,7 @@ typedef ProbeAnswer (*Probe)(void *context, Text *seen);
 
 /*
  * Probe until PROBE_DONE. Backs off from 0.2 ms to 10 ms. false: the probe failed, or the deadline passed, which is
- * reported with `what` and the last observation.
+ * reported with `what` and the last observation, or an interrupt has come.
  */
 extern bool wait_until(const char *what, Deadline deadline, Probe probe, void *context) MUST_CHECK;
 

@@ -41,13 +41,19 @@ typedef enum
 	CLUSTER_CRASHED
 } ClusterState;
 
-/* Create (a copy of the cached initdb; initdb first if there is none). NULL: reported. `name` is for messages only. */
+/*
+ * Create (a copy of the cached initdb; initdb first if there is none). NULL: reported, or interrupted. `name` is for
+ * messages only.
+ */
 extern Cluster *cluster_create(const ServerKit *kit, const char *name) MUST_CHECK;
 
 /* Append one line to postgresql.conf; before start. */
 extern bool cluster_configure(Cluster *cluster, const char *line) MUST_CHECK;
 
-/* Start and wait until it accepts connections; a server that dies shows its log's last lines. Its version is compared. */
+/*
+ * Start and wait until it accepts connections; a server that dies shows its log's last lines. Its version is compared.
+ * false: reported, or interrupted; it is stopped again.
+ */
 extern bool cluster_start(Cluster *cluster, Deadline deadline) MUST_CHECK;
 
 /*
@@ -78,7 +84,8 @@ extern void cluster_keep(Cluster *cluster, Text *ending);
 
 /*
  * Stop at once (SIGQUIT), confirm, and remove the directory. One that crashed is first run once alone, which clears away
- * the shared memory that a killed postmaster leaves. NULL allowed. false: reported, the directory may be left.
+ * the shared memory that a killed postmaster leaves; where that fails, the memory may be left, but the directory is
+ * removed. No interrupt keeps it from waiting. NULL allowed. false: reported.
  */
 extern bool cluster_free(Cluster *cluster);
 

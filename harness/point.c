@@ -54,18 +54,11 @@ static void
 print_paused(const char *name, const char *detail)
 {
 	char *line = string_format("PAUSED %s%s%s\n", name, detail[0] == '\0' ? "" : " ", detail);
-	size_t length = strlen(line);
-	ssize_t written;
 
 	fflush(stdout); /* what the program printed before comes before */
-	do
+	if (!file_write(STDOUT_FILENO, line, strlen(line)))
 	{
-		written = write(STDOUT_FILENO, line, length);
-	} while (written < 0 && errno == EINTR);
-	if (written != (ssize_t) length)
-	{
-		report_error("could not announce point %s on stdout: %s", name,
-					 written < 0 ? strerror(errno) : "not all of it was written");
+		report_error("cannot announce point %s on stdout: %s", name, strerror(errno));
 	}
 	free(line);
 }

@@ -21,6 +21,8 @@
 #define PIPE_BYTES 65536
 #define LAST_WORDS_MS 1000 /* how long a report waits to learn how a program ended whose output has ended */
 #define KILL_MS 5000       /* SIGKILL is obeyed at once, unless the kernel itself is stuck */
+#define PATIENCE_MS 4000   /* for a program that is asked to end before it is killed */
+#define LOOK_MS 50         /* a signal that comes just before poll(2) does not end it: an interrupt is looked for */
 
 struct Process
 {
@@ -231,19 +233,22 @@ static void
 child_run(const Launch *launch)
 {
 	const ProcessSpec *spec = launch->spec;
+	bool apart = spec->own_session || spec->own_group;
 	sigset_t none;
 	char **argv;
 
-	for (int signal_number = 1; signal_number < NSIG; signal_number++)
-	{
-		(void) signal(signal_number, SIG_DFL);
-	}
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	if ((spec->own_session && setsid() < 0) || (!spec->own_session && spec->own_group && setpgid(0, 0) != 0))
 	{
 		child_fail(launch, STAGE_SESSION);
 	}
+	for (int signal_number = 1; signal_number < NSIG; signal_number++)
+	{
+		/* ignoring it also discards what the group that was left was sent since the fork */
+		(void) signal(signal_number, apart ? SIG_IGN : SIG_DFL);
+		(void) signal(signal_number, SIG_DFL);
+	}
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (spec->account != NULL)
 	{
 		child_become(launch, spec->account);
@@ -502,6 +507,14 @@ end_descriptor(const Process *process)
 	return (int) syscall(SYS_pidfd_open, process->pid, 0);
 }
 
+static int
+look_ms(Deadline deadline)
+{
+	int left_ms = deadline_left_ms(deadline);
+
+	return left_ms < LOOK_MS ? left_ms : LOOK_MS;
+}
+
 static bool
 end_await(Process *process, Deadline deadline)
 {
@@ -512,13 +525,13 @@ end_await(Process *process, Deadline deadline)
 		return true;
 	}
 	ending.fd = end_descriptor(process);
-	while (!end_collect(process) && !deadline_passed(deadline))
+	while (!end_collect(process) && !deadline_passed(deadline) && !interrupt_presses())
 	{
 		if (ending.fd < 0)
 		{
 			backoff_us(500);
 		}
-		else if (poll(&ending, 1, deadline_left_ms(deadline)) < 0 && errno != EINTR)
+		else if (poll(&ending, 1, look_ms(deadline)) < 0 && errno != EINTR)
 		{
 			break;
 		}
@@ -535,7 +548,7 @@ process_wait(Process *process, Deadline deadline, ProcessEnd *end)
 {
 	bool ended = end_await(process, deadline);
 
-	if (!ended)
+	if (!ended && !interrupt_presses())
 	{
 		report_error("%s (pid %d) still runs at its deadline", process->command, (int) process->pid);
 	}
@@ -573,7 +586,10 @@ process_kill(Process *process, int signal_number, Deadline deadline)
 	}
 	if (!end_await(process, deadline))
 	{
-		report_error("%s (pid %d) still runs after signal %d", process->command, (int) process->pid, signal_number);
+		if (!interrupt_presses())
+		{
+			report_error("%s (pid %d) still runs after signal %d", process->command, (int) process->pid, signal_number);
+		}
 		goto out;
 	}
 	done = process->end.how == ENDED_SIGNAL && process->end.code == signal_number;
@@ -593,11 +609,13 @@ process_free(Process *process)
 {
 	if (process != NULL && process->owner == getpid() && !end_collect(process))
 	{
+		interrupt_defer();
 		(void) kill(process->pid, SIGKILL);
 		if (!end_await(process, deadline_in_ms(KILL_MS)))
 		{
 			report_error("%s (pid %d) does not go after SIGKILL", process->command, (int) process->pid);
 		}
+		interrupt_resume();
 	}
 	process_release(process);
 }
@@ -788,7 +806,7 @@ run_collect(Process *process, Deadline deadline)
 							   {.fd = end_descriptor(process), .events = POLLIN}};
 	bool ended = false;
 
-	while (!ended && !deadline_passed(deadline))
+	while (!ended && !deadline_passed(deadline) && !interrupt_presses())
 	{
 		if (either[1].fd < 0)
 		{
@@ -796,7 +814,7 @@ run_collect(Process *process, Deadline deadline)
 		}
 		else
 		{
-			(void) poll(either, 2, deadline_left_ms(deadline));
+			(void) poll(either, 2, look_ms(deadline));
 		}
 		ended = end_collect(process);
 		if (either[0].fd >= 0)
@@ -815,6 +833,30 @@ run_collect(Process *process, Deadline deadline)
 	return ended;
 }
 
+/*
+ * Ask, then kill. initdb then ends together with the server that it feeds; one that was killed would leave its shared
+ * memory behind for good. Not reaped before its group is killed: until then the group's number is not given to others.
+ */
+static void
+run_break_off(const Process *process, bool own_group)
+{
+	struct pollfd ending = {.fd = end_descriptor(process), .events = POLLIN};
+	Deadline patience = deadline_in_ms(PATIENCE_MS);
+
+	(void) kill(process->pid, SIGTERM);
+	while (poll(&ending, 1, deadline_left_ms(patience)) < 0 && errno == EINTR)
+	{
+	}
+	if (own_group)
+	{
+		(void) kill(-process->pid, SIGKILL);
+	}
+	if (ending.fd >= 0)
+	{
+		close(ending.fd);
+	}
+}
+
 bool
 process_run(const ProcessSpec *spec, Deadline deadline, Text *output, ProcessEnd *end)
 {
@@ -828,11 +870,11 @@ process_run(const ProcessSpec *spec, Deadline deadline, Text *output, ProcessEnd
 	ended = run_collect(process, deadline);
 	if (!ended)
 	{
-		report_error("%s (pid %d) did not end in time and is killed", process->command, (int) process->pid);
-		if (spec->own_group || spec->own_session)
+		if (!interrupt_presses())
 		{
-			(void) kill(-process->pid, SIGKILL);
+			report_error("%s (pid %d) did not end in time and is killed", process->command, (int) process->pid);
 		}
+		run_break_off(process, spec->own_group || spec->own_session);
 	}
 	if (output != NULL && process->unread.length > 0)
 	{
@@ -849,7 +891,7 @@ process_remove_directory(const char *directory, Deadline deadline)
 {
 	const char *argv[] = {"/bin/sh", "-c", "rm -rf ./* ./.[!.]* ./..?*", NULL};
 	Account owner = {.name = "the directory's owner"};
-	ProcessSpec spec = {.argv = argv, .directory = directory};
+	ProcessSpec spec = {.argv = argv, .directory = directory, .own_group = true};
 	ProcessEnd end;
 	struct stat status;
 	Text output = {0};
@@ -865,7 +907,9 @@ process_remove_directory(const char *directory, Deadline deadline)
 		owner.gid = status.st_gid;
 		spec.account = &owner;
 	}
+	interrupt_defer();
 	done = process_run(&spec, deadline, &output, &end);
+	interrupt_resume();
 	if (done && (end.how != ENDED_EXIT || end.code != 0))
 	{
 		report_error("cannot empty %s: %s", directory, text_get(&output));

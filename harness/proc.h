@@ -3,6 +3,7 @@
  *
  * A process handle belongs to one thread. Descriptors are close-on-exec; the child gets stdin, stdout, stderr only. Its
  * stdin is empty where its output goes to a file or is collected; signals are at their defaults in it.
+ * An interrupt (see base.h) ends the waits of process_wait(), process_kill() and process_run(): they answer false.
  */
 #ifndef COUNTERPROOF_PROC_H
 #define COUNTERPROOF_PROC_H
@@ -41,7 +42,7 @@ typedef struct
 	const char *directory;   /* working directory of the child, or NULL */
 	const Account *account;  /* drop to it before exec, or NULL */
 	const char *output_file; /* stdout and stderr are appended to this file; NULL: stdout is read line by line here */
-	bool own_group;          /* a process group of its own */
+	bool own_group;          /* a process group of its own, which the terminal's Ctrl-C does not reach */
 	bool own_session;        /* a session, and so a group, of its own */
 } ProcessSpec;
 
@@ -78,7 +79,10 @@ extern void process_release(Process *process);
 /* A handle for an orphan that this process has inherited. It has no pipes. NULL: reported, it is no child of ours. */
 extern Process *process_adopt(pid_t pid) MUST_CHECK;
 
-/* Run to the end. Output (stdout and stderr) is appended to `output` (may be NULL). false: not started or past deadline. */
+/*
+ * Run to the end. Output (stdout and stderr) is appended to `output` (may be NULL). false: not started, or past deadline or
+ * interrupted: then it is ended by SIGTERM, soon by SIGKILL, with its group if it has one of its own.
+ */
 extern bool process_run(const ProcessSpec *spec, Deadline deadline, Text *output, ProcessEnd *end) MUST_CHECK;
 
 extern void process_end_describe(ProcessEnd end, Text *text); /* "exit 3", "signal 9 (Killed)", "still running" */

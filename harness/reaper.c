@@ -285,7 +285,10 @@ sweep_visit(void *context, pid_t pid, const ProcessStatus *status)
 		end_process(sweep, "left in the process group", pid, status->birth, SIGKILL);
 		return;
 	}
-	/* SIGKILL would leave a server's shared memory behind for ever; SIGQUIT cleans up, and takes milliseconds */
+	/*
+	 * SIGKILL would leave the shared memory of a server behind for ever, or of the one that initdb runs; asked
+	 * politely, they clean up and take milliseconds.
+	 */
 	if (strcmp(status->command, "postgres") == 0 && names_listed_directory(sweep, pid))
 	{
 		sweep->found = true;
@@ -297,7 +300,7 @@ sweep_visit(void *context, pid_t pid, const ProcessStatus *status)
 		if (strcmp(status->command, helpers[i]) == 0 && names_listed_directory(sweep, pid))
 		{
 			sweep->found = true;
-			end_process(sweep, "left at work on a server", pid, status->birth, SIGKILL);
+			end_process(sweep, "left at work on a server", pid, status->birth, SIGTERM);
 		}
 	}
 }

@@ -41,7 +41,8 @@ expect_quiet() { # what; within a second nothing of the run is left, neither pro
 		fi
 		read -rt 0.05 <> <(:) || true
 	done
-	complain "$1: left running: $(ps -o pid=,args= -p "${left// /,}0" | tr '\n' ';') left behind: $(ls "$work/scratch")"
+	[[ -z $left ]] || left=$(ps -o pid=,args= -p "$left" | tr '\n' ';')
+	complain "$1: left running: $left left behind: $(ls "$work/scratch")"
 }
 
 expect() { # exit code, words on stderr, argument...
@@ -92,6 +93,8 @@ echo "FATAL:  no luck today" >&2
 exit 1
 END
 most_lines=12 expect 3 'no luck today' 32-A --pg-bin "$work/dying"
+sed -i '/no luck/d' "$work/dying/postgres"
+expect 3 'exit 1; its log is empty' 32-A --pg-bin "$work/dying"
 
 TMPDIR=$work/nowhere expect 3 "$work/nowhere" 32-A
 long=$work/scratch/$(printf 'd%.0s' {1..100})
@@ -138,11 +141,82 @@ strike() { # signal, seconds, exit code
 }
 
 most_lines=0 expect 0 "" 32-A
+umask 777
+most_lines=0 expect 0 "" 32-A
+umask 022
 for moment in 0.01 0.05 0.1 0.2 0.4 0.8 1.2 1.8; do
 	strike INT "$moment" 130
 	strike TERM "$moment" 130
 	strike KILL "$moment" 137
 done
+
+strike_group() { # seconds; Ctrl-C twice, heard by the whole process group as from a terminal
+	local pid code
+	setsid env --default-signal=INT "$program" 32 --color never >"$work/out" 2>"$work/err" </dev/null &
+	pid=$!
+	read -rt "$1" <> <(:) || true
+	kill -INT -- "-$pid" 2>/dev/null
+	read -rt 0.03 <> <(:) || true
+	kill -INT -- "-$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+	code=$?
+	if ((code != 130 && code != 0)) || [[ -s $work/err ]]; then
+		complain "SIGINT twice to the group after $1 s: exit $code, not 130, or words: $(cat "$work/err")"
+	fi
+	expect_quiet "SIGINT twice to the group after $1 s"
+}
+
+for moment in 0.02 0.04 0.06 0.08 0.1 0.15 0.2 0.3 0.5 0.8 1.2 1.8; do
+	strike_group "$moment"
+done
+for moment in 0.05 0.2 0.5 1 1.5 2; do # while the template is made
+	for how in "strike_group $moment" "strike KILL $moment 137"; do
+		rm -rf "$work/cache" && mkdir "$work/cache"
+		COUNTERPROOF_CACHE=$work/cache $how
+		[[ -z $(find "$work/cache" -name '.new-*') ]] || complain "$how: a folder is left in the cache"
+	done
+done
+
+mkdir -m 1777 "$work/marks"
+fake sleeping <<END
+#!/bin/sh
+if [ "\$1" = --version ]; then exec "$pg_bin/postgres" --version; fi
+case "\$*" in *--boot*|*--single*|*-C*) exec "$pg_bin/postgres" "\$@" ;; esac
+touch "$work/marks/started"
+tail --pid=$$ -f /dev/null
+exit 1
+END
+fake stuck <<END
+#!/bin/sh
+case \$0 in */postgres) exec "$pg_bin/postgres" "\$@" ;; esac
+touch "$work/marks/started"
+tail --pid=$$ -f /dev/null
+END
+ln -sf postgres "$work/stuck/initdb"
+
+strike_waiting() { # signal, folder of binaries; the signal is heard while one of them does not get on
+	local pid code i begin_s
+	rm -f "$work/marks/started"
+	"$program" 32-A --color never --pg-bin "$work/$2" >"$work/out" 2>"$work/err" </dev/null &
+	pid=$!
+	for ((i = 0; i < 400; i++)); do
+		[[ ! -e $work/marks/started ]] || break
+		read -rt 0.05 <> <(:) || true
+	done
+	[[ -e $work/marks/started ]] || complain "$2: did not get as far as it should: $(cat "$work/err")"
+	begin_s=$SECONDS
+	kill "-$1" "$pid"
+	wait "$pid"
+	code=$?
+	if ((code != 130 || SECONDS - begin_s > 2)) || [[ -s $work/err ]]; then
+		complain "SIG$1 with $2: exit $code after $((SECONDS - begin_s)) s: $(cat "$work/err")"
+	fi
+	expect_quiet "SIG$1 with $2"
+}
+
+strike_waiting TERM sleeping
+strike_waiting INT sleeping
+COUNTERPROOF_CACHE=$work/cold strike_waiting TERM stuck
 
 (
 	trap '' HUP # as nohup does
@@ -153,10 +227,14 @@ kill -HUP $! 2>/dev/null
 wait $! || complain "SIGHUP under nohup: exit $?: $(cat "$work/err")"
 expect_quiet 'SIGHUP under nohup'
 
-# --- a stream that is closed: what is printed goes nowhere, least of all into the evidence ---
+# --- a stream that is closed or full: that is said, and what was printed does not land in the evidence ---
 
-"$program" 32-A >&- 2>"$work/err" </dev/null || complain "stdout closed: exit $?: $(cat "$work/err")"
-[[ $(tail -n 1 "$work/evidence/output.txt") == SUMMARY* ]] ||
-	complain "stdout closed: $(tail -n 1 "$work/evidence/output.txt") ends output.txt"
+for stream in '>&-' '>/dev/full'; do
+	eval '"$program" 32-A 2>"$work/err" </dev/null '"$stream"
+	[[ $? == 3 && $(<"$work/err") == 'cannot write to stdout' ]] ||
+		complain "stdout $stream: does not end with 3 and one line: $(cat "$work/err")"
+	[[ $(tail -n 1 "$work/evidence/output.txt") == SUMMARY* ]] ||
+		complain "stdout $stream: $(tail -n 1 "$work/evidence/output.txt") ends output.txt"
+done
 
 exit $((failures > 0))

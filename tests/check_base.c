@@ -6,10 +6,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define NS_PER_MS 1000000
@@ -225,6 +227,88 @@ START_TEST(a_backoff_is_at_least_as_long)
 END_TEST
 
 
+/* --- an interrupt: each test runs in a process of its own, which it may interrupt --- */
+
+static void
+assert_wait_is_given_up(void)
+{
+	Countdown never = {.done_at = -1};
+	char last[64];
+	int64_t start_ns = time_now_ns();
+
+	ck_assert(!wait_until("the end", deadline_in_ms(10000), probe_countdown, &never));
+	ck_assert_int_lt(time_now_ns() - start_ns, 5000 * (int64_t) NS_PER_MS);
+	ck_assert_int_eq(never.calls, 1);
+	notice_last_error(last, sizeof(last));
+	ck_assert_str_eq(last, "");
+}
+
+START_TEST(an_interrupt_ends_a_wait_silently)
+{
+	Countdown done = {.done_at = 5};
+
+	interrupt_catch();
+	ck_assert(!interrupt_seen());
+	ck_assert(!interrupt_presses());
+	ck_assert_int_eq(raise(SIGTERM), 0);
+	ck_assert(interrupt_seen());
+	assert_wait_is_given_up();
+
+	interrupt_defer();
+	interrupt_defer();
+	interrupt_resume();
+	ck_assert(interrupt_seen());
+	ck_assert(!interrupt_presses());
+	ck_assert(wait_until("five", deadline_in_ms(10000), probe_countdown, &done));
+	ck_assert_int_eq(done.calls, 5);
+	interrupt_resume();
+	assert_wait_is_given_up();
+}
+END_TEST
+
+START_TEST(an_interrupt_is_seen_while_it_is_blocked)
+{
+	sigset_t blocked;
+
+	(void) signal(SIGHUP, SIG_IGN);
+	interrupt_catch();
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGINT);
+	sigaddset(&blocked, SIGHUP);
+	ck_assert_int_eq(sigprocmask(SIG_BLOCK, &blocked, NULL), 0);
+	ck_assert_int_eq(raise(SIGHUP), 0);
+	ck_assert(!interrupt_seen());
+	ck_assert_int_eq(raise(SIGINT), 0);
+	ck_assert(interrupt_seen());
+	assert_wait_is_given_up();
+}
+END_TEST
+
+START_TEST(an_interrupt_is_not_inherited)
+{
+	int status;
+	pid_t pid;
+
+	interrupt_catch();
+	ck_assert_int_eq(raise(SIGINT), 0);
+	ck_assert(interrupt_seen());
+	pid = fork();
+	if (pid == 0)
+	{
+		Countdown done = {.done_at = 5};
+
+		/* the handler is inherited, its meaning is not */
+		_exit(raise(SIGINT) == 0 && !interrupt_seen() &&
+					  wait_until("five", deadline_in_ms(10000), probe_countdown, &done)
+				  ? 0
+				  : 1);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+
 /* --- strings --- */
 
 START_TEST(texts_grow)
@@ -407,6 +491,9 @@ add_tests(TCase *tcase)
 	tcase_add_test(tcase, a_wait_ends_when_done_or_failed);
 	tcase_add_test(tcase, a_wait_that_expires_tells_what_it_saw);
 	tcase_add_test(tcase, a_backoff_is_at_least_as_long);
+	tcase_add_test(tcase, an_interrupt_ends_a_wait_silently);
+	tcase_add_test(tcase, an_interrupt_is_seen_while_it_is_blocked);
+	tcase_add_test(tcase, an_interrupt_is_not_inherited);
 	tcase_add_test(tcase, texts_grow);
 	tcase_add_test(tcase, memory_is_zeroed_and_grows);
 	tcase_add_test(tcase, numbers_are_whole_and_within_range);

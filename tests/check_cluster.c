@@ -428,6 +428,46 @@ START_TEST(a_postmaster_killed_by_hand_is_noticed)
 }
 END_TEST
 
+/* By hand, under a running server, and under one that is killed as well: then nothing can clear its memory. */
+START_TEST(a_data_directory_removed_by_hand)
+{
+	ServerKit kit;
+	Cluster *cluster;
+	Text memory = {0};
+	char *directory;
+	char *data;
+
+	ck_assert(process_adopt_orphans());
+	find_kit(&kit);
+	for (int killed = 0; killed < 2; killed++)
+	{
+		cluster = create_and_start(&kit);
+		directory = string_copy(cluster_directory(cluster));
+		data = string_format("%s/data", directory);
+		text_clear(&memory);
+		find_shared_memory(cluster_postmaster(cluster), &memory);
+		ck_assert(process_remove_directory(data, soon()));
+		if (killed == 1)
+		{
+			ck_assert_int_eq(kill(cluster_postmaster(cluster), SIGKILL), 0);
+			ck_assert_int_eq(waitid(P_PID, (id_t) cluster_postmaster(cluster), &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+			ck_assert(!cluster_free(cluster));
+			assert_last_error_has("the shared memory of server test may be left");
+			ck_assert_int_eq(unlink(text_get(&memory)), 0);
+		}
+		else
+		{
+			ck_assert(cluster_free(cluster));
+			ck_assert_int_eq(access(text_get(&memory), F_OK), -1);
+		}
+		ck_assert_int_eq(access(directory, F_OK), -1);
+		free(directory);
+		free(data);
+	}
+	text_free(&memory);
+}
+END_TEST
+
 START_TEST(a_server_to_keep_stays)
 {
 	ServerKit kit;
@@ -552,6 +592,7 @@ cases(void)
 	tcase_add_test(tcase, a_server_that_dies_at_start_shows_its_log);
 	tcase_add_test(tcase, a_start_past_its_deadline_is_stopped);
 	tcase_add_test(tcase, a_postmaster_killed_by_hand_is_noticed);
+	tcase_add_test(tcase, a_data_directory_removed_by_hand);
 	tcase_add_test(tcase, a_server_to_keep_stays);
 	tcase_add_test(tcase, a_template_that_others_can_change_is_refused);
 	tcase_add_test(tcase, two_first_runs_side_by_side);

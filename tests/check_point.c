@@ -1,4 +1,5 @@
 #include <check.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -239,6 +240,21 @@ START_TEST(end_of_file_releases)
 }
 END_TEST
 
+START_TEST(a_pause_that_cannot_be_announced_is_reported)
+{
+	char reason[128];
+	int full = open("/dev/full", O_WRONLY);
+	int nothing = open("/dev/null", O_RDONLY);
+
+	ck_assert_int_eq(dup2(full, STDOUT_FILENO), STDOUT_FILENO);
+	ck_assert_int_eq(dup2(nothing, STDIN_FILENO), STDIN_FILENO);
+	point_arm_pause("stop", 1);
+	point_reach("stop", "batch=%d", 1);
+	notice_last_error(reason, sizeof(reason));
+	ck_assert_str_eq(reason, "cannot announce point stop on stdout: No space left on device");
+}
+END_TEST
+
 START_TEST(options_are_parsed)
 {
 	static const char *const wrong[] = {"", ":2", "a:", "a:0", "a:-1", "a:2x", "a:99999999999", "a b", "a:1:2"};
@@ -272,6 +288,7 @@ main(void)
 								  hits_are_counted_exactly_over_threads,
 								  a_pause_waits_for_its_own_line,
 								  end_of_file_releases,
+								  a_pause_that_cannot_be_announced_is_reported,
 								  options_are_parsed};
 	Suite *suite = suite_create("point");
 	TCase *tcase = tcase_create("point");

@@ -274,6 +274,67 @@ START_TEST(run_past_its_deadline_is_killed)
 }
 END_TEST
 
+/* Its program ends with it; what is on the way out still runs to its end. */
+START_TEST(an_interrupt_ends_a_run_silently)
+{
+	const char *sleeps[] = {"/bin/sh", "-c", "kill -TERM $PPID; echo $$; sleep 30", NULL};
+	char folder[] = "/tmp/check_proc-XXXXXX";
+	int64_t start_ns = time_now_ns();
+	Text output = {0};
+	char last[64];
+	ProcessEnd end;
+	int64_t pid;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	interrupt_catch();
+	ck_assert(!process_run(&(ProcessSpec){.argv = sleeps, .own_group = true}, soon(), &output, &end));
+	ck_assert_int_eq(end.how, ENDED_UNSET);
+	ck_assert(!process_run(&(ProcessSpec){.argv = sleeps, .own_group = true}, soon(), NULL, &end));
+	ck_assert_int_lt(time_now_ns() - start_ns, 5 * INT64_C(1000000000));
+	if (output.length > 0)
+	{
+		output.data[--output.length] = '\0';
+		ck_assert(string_to_int64(text_get(&output), 1, INT32_MAX, &pid));
+		ck_assert_int_eq(kill((pid_t) pid, 0), -1);
+		ck_assert_int_eq(errno, ESRCH);
+	}
+	ck_assert(process_remove_directory(folder, soon()));
+	notice_last_error(last, sizeof(last));
+	ck_assert_str_eq(last, "");
+	text_free(&output);
+}
+END_TEST
+
+/* The terminal's signal may come while the child is not yet in a group of its own. */
+START_TEST(a_group_of_its_own_does_not_hear_the_old_one)
+{
+	const char *argv[] = {"/bin/sh", "-c", "exit 7", NULL};
+	int64_t until_ns = time_now_ns() + 500 * INT64_C(1000000);
+	pid_t group = getpid();
+	pid_t noise;
+	ProcessEnd end;
+
+	ck_assert(setpgid(0, 0) == 0 || getpgrp() == group);
+	(void) signal(SIGINT, SIG_IGN);
+	noise = fork();
+	if (noise == 0)
+	{
+		while (kill(-group, SIGINT) == 0 && time_now_ns() < until_ns)
+		{
+			backoff_us(100);
+		}
+		_exit(0);
+	}
+	while (time_now_ns() < until_ns)
+	{
+		ck_assert(process_run(&(ProcessSpec){.argv = argv, .own_group = true}, soon(), NULL, &end));
+		ck_assert_int_eq(end.how, ENDED_EXIT);
+		ck_assert_int_eq(end.code, 7);
+	}
+	ck_assert_int_eq(waitpid(noise, NULL, 0), noise);
+}
+END_TEST
+
 START_TEST(output_file_is_appended)
 {
 	char path[] = "/tmp/check_proc-XXXXXX";
@@ -393,6 +454,14 @@ START_TEST(root_drops_to_an_account)
 }
 END_TEST
 
+/* Until it has become its program, the child bears the arguments of the shell that forked it. */
+static ProbeAnswer
+probe_sleeper(void *context, Text *seen)
+{
+	process_describe(*(const pid_t *) context, seen);
+	return strcmp(text_get(seen), "sleep 60") == 0 ? PROBE_DONE : PROBE_AGAIN;
+}
+
 START_TEST(orphans_are_inherited_and_listed)
 {
 	Process *process;
@@ -414,9 +483,7 @@ START_TEST(orphans_are_inherited_and_listed)
 	ck_assert_int_eq(process_children(pids, 8), 1);
 	ck_assert_int_eq(pids[0], pid);
 	ck_assert_int_eq(process_children(pids, 0), 0);
-	text_clear(&line);
-	process_describe((pid_t) pid, &line);
-	ck_assert_str_eq(text_get(&line), "sleep 60");
+	ck_assert(wait_until("the arguments of the orphan", soon(), probe_sleeper, &pids[0]));
 
 	ck_assert_ptr_null(process_adopt(1));
 	assert_last_error_has("pid 1 is no child of this process");
@@ -526,6 +593,8 @@ main(void)
 	tcase_add_test(tcase, run_collects_both_streams);
 	tcase_add_test(tcase, run_does_not_wait_for_what_stays);
 	tcase_add_test(tcase, run_past_its_deadline_is_killed);
+	tcase_add_test(tcase, an_interrupt_ends_a_run_silently);
+	tcase_add_test(tcase, a_group_of_its_own_does_not_hear_the_old_one);
 	tcase_add_test(tcase, output_file_is_appended);
 	tcase_add_test(tcase, groups_sessions_and_descriptors);
 	tcase_add_test(tcase, signals_are_at_their_defaults);

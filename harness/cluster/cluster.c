@@ -23,8 +23,8 @@ struct Cluster
 	Text conninfo;
 	Process *postmaster;
 	ClusterState state;
-	bool ended_by_others; /* its postmaster died while it should have run, and was found dead when it was to stop */
-	int slot;             /* with the reaper */
+	bool ended_badly; /* its postmaster had died when it was to stop, or did so only by force */
+	int slot;         /* with the reaper */
 	bool keep;
 };
 
@@ -185,6 +185,14 @@ show_log_tail(const Cluster *cluster)
 	}
 }
 
+static const char *
+announce_log_tail(const Cluster *cluster)
+{
+	struct stat status;
+
+	return stat(cluster->log, &status) == 0 && status.st_size == 0 ? "its log is empty" : "the end of its log follows";
+}
+
 static bool
 postmaster_ended(Cluster *cluster, Text *how)
 {
@@ -208,8 +216,8 @@ probe_accepts(void *context, Text *seen)
 
 	if (postmaster_ended(cluster, &how))
 	{
-		report_error("server %s died before it accepted connections: %s; the end of its log follows", cluster->name,
-					 text_get(&how));
+		report_error("server %s died before it accepted connections: %s; %s", cluster->name, text_get(&how),
+					 announce_log_tail(cluster));
 		show_log_tail(cluster);
 		text_free(&how);
 		return PROBE_FAILED;
@@ -249,7 +257,41 @@ check_version(Cluster *cluster)
 	return done;
 }
 
-/* Immediate shutdown, then by force. A server that was not there any more is gone too. */
+/* It leads a group of its own: a script that stands in its place may have children. */
+static void
+postmaster_signal(const Process *postmaster, int signal_number)
+{
+	pid_t pid = process_pid(postmaster);
+
+	if (kill(-pid, signal_number) != 0)
+	{
+		(void) kill(pid, signal_number);
+	}
+}
+
+/*
+ * Immediate shutdown, then by force. A server on its way up that has not written postmaster.pid yet has no shared
+ * memory to clear away either, and may be a script that does not mind SIGQUIT. false: it is still there.
+ */
+static bool
+postmaster_end(Cluster *cluster, Process *postmaster, ProcessEnd *end)
+{
+	char doing[32];
+	pid_t pid;
+	bool up = cluster->state == CLUSTER_RUNNING ||
+			  (pid_file_read(cluster, &pid, doing, sizeof(doing)) && pid == process_pid(postmaster));
+
+	postmaster_signal(postmaster, up ? SIGQUIT : SIGKILL);
+	if (process_wait(postmaster, deadline_in_ms(STOP_MS), end))
+	{
+		return true;
+	}
+	cluster->ended_badly = true;
+	postmaster_signal(postmaster, SIGKILL);
+	return process_wait(postmaster, deadline_in_ms(STOP_MS), end);
+}
+
+/* A server that was not there any more is gone too. false: reported, it is still there. */
 static bool
 postmaster_stop(Cluster *cluster)
 {
@@ -263,27 +305,31 @@ postmaster_stop(Cluster *cluster)
 	{
 		return true;
 	}
-	gone = process_poll(postmaster, &end);
-	asked = !gone;
-	if (asked)
-	{
-		(void) kill(process_pid(postmaster), SIGQUIT);
-		gone = process_wait(postmaster, deadline_in_ms(STOP_MS), &end);
-	}
-	if (gone && cluster->state == CLUSTER_RUNNING && (!asked || end.how != ENDED_EXIT))
+	interrupt_defer();
+	asked = !process_poll(postmaster, &end);
+	gone = !asked || postmaster_end(cluster, postmaster, &end);
+	interrupt_resume();
+	if (gone && cluster->state == CLUSTER_RUNNING && !cluster->ended_badly && (!asked || end.how != ENDED_EXIT))
 	{
 		Text how = {0};
 
 		process_end_describe(end, &how);
 		report_error("the postmaster of server %s was ended by someone else: %s", cluster->name, text_get(&how));
 		text_free(&how);
-		cluster->ended_by_others = true;
+		cluster->ended_badly = true;
 	}
-	if (!gone || cluster->ended_by_others)
+	if (cluster->ended_badly)
 	{
 		cluster->state = CLUSTER_CRASHED;
 	}
-	process_free(postmaster);
+	if (gone)
+	{
+		process_free(postmaster);
+	}
+	else
+	{
+		process_release(postmaster);
+	}
 	return gone;
 }
 
@@ -483,11 +529,21 @@ probe_cleared(void *context, Text *seen)
 	Cluster *cluster = context;
 	char postgres[PATH_MAX];
 	const char *argv[] = {postgres, "--single", "-D", cluster->data, "postgres", NULL};
-	ProcessSpec spec = {.argv = argv, .account = kit_account(cluster->kit), .directory = cluster->directory};
+	ProcessSpec spec = {
+		.argv = argv, .account = kit_account(cluster->kit), .directory = cluster->directory, .own_group = true};
+	char *version = string_format("%s/PG_VERSION", cluster->data);
+	bool there = access(version, F_OK) == 0;
 	Text output = {0};
 	ProcessEnd end;
 	bool ran;
 
+	free(version);
+	if (!there)
+	{
+		report_error("the shared memory of server %s may be left: its data directory %s has gone", cluster->name,
+					 cluster->data);
+		return PROBE_FAILED;
+	}
 	snprintf(postgres, sizeof(postgres), "%s/postgres", cluster->kit->bindir);
 	ran = process_run(&spec, deadline_in_ms(STOP_MS), &output, &end);
 	if (ran)
@@ -510,29 +566,40 @@ cluster_keep(Cluster *cluster, Text *ending)
 				(int) process_pid(cluster->postmaster), cluster->directory);
 }
 
-/* Where the server may still be there, its directory is left to the reaper, which knows how to end it. */
+static bool
+clear_memory(Cluster *cluster)
+{
+	char *what = string_format("the shared memory of server %s to be cleared, which may now be left", cluster->name);
+	bool done = wait_until(what, deadline_in_ms(STOP_MS), probe_cleared, cluster);
+
+	free(what);
+	return done;
+}
+
+/*
+ * Where the server is still there, its directory is left to the reaper; where only its memory may be, nobody could clear
+ * that later, and the directory goes.
+ */
 static bool
 end_and_remove(Cluster *cluster)
 {
-	bool stopped = postmaster_stop(cluster);
+	bool cleared = true;
 
-	if (cluster->state == CLUSTER_CRASHED)
-	{
-		stopped = wait_until("the memory of a killed server to be cleared", deadline_in_ms(STOP_MS), probe_cleared,
-							 cluster) &&
-				  stopped;
-	}
-	if (cluster->directory == NULL)
-	{
-		return stopped;
-	}
-	if (!stopped)
+	if (!postmaster_stop(cluster))
 	{
 		report_warning("the directory of server %s is left: %s", cluster->name, cluster->directory);
 		free(cluster->directory);
 		return false;
 	}
-	return private_directory_remove(cluster->directory, cluster->slot) && !cluster->ended_by_others;
+	if (cluster->directory == NULL)
+	{
+		return true;
+	}
+	if (cluster->state == CLUSTER_CRASHED)
+	{
+		cleared = clear_memory(cluster);
+	}
+	return private_directory_remove(cluster->directory, cluster->slot) && cleared && !cluster->ended_badly;
 }
 
 bool
@@ -552,7 +619,9 @@ cluster_free(Cluster *cluster)
 	}
 	else
 	{
+		interrupt_defer();
 		done = end_and_remove(cluster);
+		interrupt_resume();
 	}
 	text_free(&cluster->conninfo);
 	free(cluster->name);

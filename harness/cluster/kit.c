@@ -32,7 +32,7 @@ kit_last_line(Text *output)
 bool
 kit_run(const char *purpose, const char *const *argv, const Account *account, const char *directory, int64_t ms)
 {
-	ProcessSpec spec = {.argv = argv, .account = account, .directory = directory};
+	ProcessSpec spec = {.argv = argv, .account = account, .directory = directory, .own_group = true};
 	ProcessEnd end;
 	Text output = {0};
 	Text how = {0};
@@ -133,7 +133,7 @@ static bool
 check_reachable(const ServerKit *kit, const char *path, const char *what)
 {
 	const char *argv[] = {"/usr/bin/test", "-x", path, NULL};
-	ProcessSpec spec = {.argv = argv, .account = kit_account(kit), .directory = "/"};
+	ProcessSpec spec = {.argv = argv, .account = kit_account(kit), .directory = "/", .own_group = true};
 	ProcessEnd end;
 	char closed[PATH_MAX];
 
@@ -180,7 +180,7 @@ kit_find_version(ServerKit *kit, int major)
 {
 	char postgres[PATH_MAX];
 	const char *argv[] = {postgres, "--version", NULL};
-	ProcessSpec spec = {.argv = argv, .account = kit_account(kit), .directory = "/"};
+	ProcessSpec spec = {.argv = argv, .account = kit_account(kit), .directory = "/", .own_group = true};
 	ProcessEnd end;
 	Text output = {0};
 	bool done;

@@ -62,29 +62,6 @@ typedef struct
 	int not_passed;
 } Runner;
 
-static volatile sig_atomic_t interrupted;
-
-static void
-note_interrupt(int signal_number)
-{
-	(void) signal_number;
-	interrupted = 1;
-}
-
-static void
-catch_signals(void)
-{
-	struct sigaction action = {.sa_handler = note_interrupt};
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	if (signal(SIGHUP, SIG_IGN) != SIG_IGN) /* nohup means it */
-	{
-		sigaction(SIGHUP, &action, NULL);
-	}
-	signal(SIGPIPE, SIG_IGN);
-}
-
 static void
 add_reason(Text *reasons, const char *reason)
 {
@@ -420,7 +397,7 @@ finish_run(Runner *runner, CaseRun *run)
 static bool
 may_start(const Runner *runner)
 {
-	return !runner->stop && !interrupted && runner->next < runner->run_count &&
+	return !runner->stop && !interrupt_seen() && runner->next < runner->run_count &&
 		   runner->running < runner->config->jobs && (runner->running == 0 || !server_is_dead(runner));
 }
 
@@ -525,7 +502,7 @@ run_all(Runner *runner)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, &before);
-	while (done && !interrupted)
+	while (done && !interrupt_seen())
 	{
 		done = start_more(runner);
 		if (runner->running == 0)
@@ -535,7 +512,7 @@ run_all(Runner *runner)
 		serve(runner, &before, -1);
 		done = done && !evidence_failed(runner->evidence);
 	}
-	if (interrupted || !done)
+	if (interrupt_seen() || !done)
 	{
 		end_interrupted(runner);
 	}
@@ -656,17 +633,21 @@ static ExitCode
 run_with_evidence(Runner *runner)
 {
 	bool ready = open_server(runner) && environment_record(runner->config, runner->server, runner->evidence);
-	bool complete = ready && run_all(runner) && !interrupted;
-	bool closed = close_evidence(runner, complete);
-	EvidenceTotals totals = evidence_totals(runner->evidence);
+	bool complete = ready && run_all(runner) && !interrupt_seen();
+	EvidenceTotals totals;
+	bool closed;
 	bool stopped;
 
+	interrupt_defer(); /* the rest is what an interrupt asks for as well */
+	closed = close_evidence(runner, complete);
+	totals = evidence_totals(runner->evidence);
 	if (ready)
 	{
 		progress_end(runner->config, runner->evidence, complete);
 	}
 	stopped = close_server(runner);
-	if (interrupted && !complete) /* too late to interrupt what had ended */
+	interrupt_resume();
+	if (interrupt_seen() && !complete) /* too late to interrupt what had ended */
 	{
 		return EXIT_CODE_INTERRUPTED;
 	}
@@ -686,7 +667,8 @@ runner_run(const RunnerConfig *config, const Scenario *const *scenarios, int cou
 	plan(&runner, scenarios, count);
 	environment_scrub();
 	time_set_scale(config->scale);
-	catch_signals();
+	interrupt_catch();
+	(void) signal(SIGPIPE, SIG_IGN);
 	if (process_adopt_orphans() && reaper_start())
 	{
 		EvidenceRun evidence = {.root = config->evidence_root,
@@ -700,6 +682,10 @@ runner_run(const RunnerConfig *config, const Scenario *const *scenarios, int cou
 		if (runner.evidence != NULL)
 		{
 			code = run_with_evidence(&runner);
+		}
+		else if (interrupt_seen())
+		{
+			code = EXIT_CODE_INTERRUPTED;
 		}
 		evidence_free(runner.evidence);
 		if (runner.running == 0)

@@ -25,7 +25,10 @@ enum
 #define BATCH "25"
 #define OFFSET_FILE "consumer.offset"
 
-#define BACKENDS "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'like-consumer'"
+/* Of this case's database: others on the same server have consumers of their own. */
+#define BACKENDS                                                                                                       \
+	"SELECT count(*) FROM pg_stat_activity "                                                                           \
+	"WHERE datname = current_database() AND application_name = 'like-consumer'"
 
 typedef struct
 {

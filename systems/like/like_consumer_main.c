@@ -2,8 +2,12 @@
  * The consumer as a program: pulls from the outbox in batches after the offset in its file, delivers each batch in one
  * transaction, and writes the offset after the commit. Between the two it may be killed; the batch is then delivered
  * again and absorbed. It starts from its file and never asks the watermark where to begin.
+ *
+ * What --conninfo leaves open is filled in libpq's usual way, from PG* variables, a service file and .pgpass. That is
+ * meant for whoever starts it by hand; a case hands over all that matters and an environment without them.
  */
 #include "like.h"
+#include "offset_file.h"
 #include "point.h"
 
 #include <errno.h>
@@ -26,6 +30,17 @@ typedef struct
 	const char *offset_file;
 	int64_t batch;
 } Options;
+
+static bool
+say(const char *line)
+{
+	if (puts(line) < 0 || fflush(stdout) != 0)
+	{
+		report_error("cannot write to stdout: %s", strerror(errno));
+		return false;
+	}
+	return true;
+}
 
 static bool
 pause_arm(const char *value)
@@ -83,12 +98,16 @@ options_read(int argc, char **argv, Options *options)
 				}
 				break;
 			case 'h':
-				puts(USAGE);
-				exit(EXIT_CODE_PASS);
+				exit(say(USAGE) ? EXIT_CODE_PASS : EXIT_CODE_BROKEN);
 			default:
 				report_error("unknown option or missing value: %s; " USAGE, argv[optind - 1]);
 				return false;
 		}
+	}
+	if (options->offset_file != NULL && options->offset_file[0] == '\0')
+	{
+		report_error("--offset-file takes the name of a file, not \"\"");
+		return false;
 	}
 	if (optind < argc || options->conninfo == NULL || options->offset_file == NULL)
 	{
@@ -98,56 +117,41 @@ options_read(int argc, char **argv, Options *options)
 	return true;
 }
 
-/* No file means that nothing was delivered yet. Anything else than a number must not be taken for one. */
+/*
+ * An offset above the last number belongs to another history, and the events up to it would never be delivered. Between
+ * the watermark and the last number it is possible: the events below it are lost to this consumer, or another one has
+ * them, which only its file knows.
+ */
 static bool
-offset_read(const char *path, int64_t *offset)
+offset_possible(Session *session, const OffsetFile *file, bool *possible)
 {
-	Text content = {0};
-	bool ok;
+	int64_t last;
 
-	*offset = 0;
-	if (access(path, F_OK) != 0 && errno == ENOENT)
-	{
-		return true;
-	}
-	if (!file_read(path, &content))
+	if (!session_query_int(session, &last, "SELECT last FROM like_seq WHERE id = 1", NO_ARGS))
 	{
 		return false;
 	}
-	if (content.length > 0 && content.data[content.length - 1] == '\n')
+	*possible = file->offset <= last;
+	if (!*possible)
 	{
-		content.data[content.length - 1] = '\0';
+		report_error("offset file %s says event %" PRId64 ", but the last event is %" PRId64
+					 ": it belongs to another outbox",
+					 file->path, file->offset, last);
 	}
-	ok = string_to_int64(text_get(&content), 0, INT64_MAX, offset);
-	if (!ok)
-	{
-		report_error("offset file %s holds no event number: \"%.40s\"", path, text_get(&content));
-	}
-	text_free(&content);
-	return ok;
+	return true;
 }
 
 static bool
-offset_write(const char *path, int64_t offset)
-{
-	char *content = string_format("%" PRId64 "\n", offset);
-	bool ok = file_replace(path, content);
-
-	free(content);
-	return ok;
-}
-
-static bool
-consume(Session *session, const Options *options, int64_t offset, LikeTotals *totals)
+consume(Session *session, const Options *options, OffsetFile *file, LikeTotals *totals)
 {
 	for (int batch = 1;; batch++)
 	{
 		LikeTotals delivered;
-		int64_t *seqs;
+		int64_t *seqs, highest;
 		size_t count;
 		bool ok;
 
-		if (!like_pull(session, offset, options->batch, &seqs, &count))
+		if (!like_pull(session, file->offset, options->batch, &seqs, &count))
 		{
 			return false;
 		}
@@ -156,10 +160,10 @@ consume(Session *session, const Options *options, int64_t offset, LikeTotals *to
 			free(seqs);
 			return like_watermark(session, &totals->watermark);
 		}
-		offset = seqs[count - 1];
+		highest = seqs[count - 1];
 		ok = like_deliver(session, seqs, count, batch, &delivered);
 		free(seqs);
-		if (!ok || !offset_write(options->offset_file, offset))
+		if (!ok || !offset_file_write(file, highest))
 		{
 			return false;
 		}
@@ -167,33 +171,49 @@ consume(Session *session, const Options *options, int64_t offset, LikeTotals *to
 	}
 }
 
+static ExitCode
+consume_in_session(Session *session, const Options *options, OffsetFile *file)
+{
+	LikeTotals totals = {0};
+	Text line = {0};
+	bool possible;
+	bool ok;
+
+	if (!offset_possible(session, file, &possible))
+	{
+		return EXIT_CODE_BROKEN;
+	}
+	if (!possible)
+	{
+		return EXIT_CODE_USAGE;
+	}
+	if (!consume(session, options, file, &totals))
+	{
+		return EXIT_CODE_BROKEN;
+	}
+	text_append(&line, "DRAINED ");
+	like_totals_describe(&totals, &line);
+	ok = say(text_get(&line));
+	text_free(&line);
+	return ok ? EXIT_CODE_PASS : EXIT_CODE_BROKEN;
+}
+
 int
 main(int argc, char **argv)
 {
 	Options options;
-	int64_t offset;
-	LikeTotals totals = {0};
-	Text line = {0};
-	Session *session;
-	bool ok;
+	OffsetFile file = {0};
+	Session *session = NULL;
+	ExitCode code = EXIT_CODE_USAGE;
 
+	streams_hold();
 	notice_set_prefix("like-consumer");
-	if (!options_read(argc, argv, &options) || !offset_read(options.offset_file, &offset))
+	if (options_read(argc, argv, &options) && offset_file_open(&file, options.offset_file))
 	{
-		return EXIT_CODE_USAGE;
+		session = session_open(options.conninfo, "like-consumer");
+		code = session != NULL ? consume_in_session(session, &options, &file) : EXIT_CODE_BROKEN;
 	}
-	session = session_open(options.conninfo, "like-consumer");
-	if (session == NULL)
-	{
-		return EXIT_CODE_BROKEN;
-	}
-	ok = consume(session, &options, offset, &totals);
 	session_close(session);
-	if (ok)
-	{
-		like_totals_describe(&totals, &line);
-		ok = printf("DRAINED %s\n", text_get(&line)) > 0 && fflush(stdout) == 0;
-	}
-	text_free(&line);
-	return ok ? EXIT_CODE_PASS : EXIT_CODE_BROKEN;
+	offset_file_close(&file);
+	return (int) code;
 }
