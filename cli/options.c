@@ -72,7 +72,7 @@ static const OptionRow ROWS[] = {
 	{"fail-fast", 0, "COUNTERPROOF_FAIL_FAST", TYPE_FLAG, IN_RUNNER(fail_fast), 0, 1, NULL,
 	 "start nothing more after the first case that does not pass", false},
 	{"keep", 0, "COUNTERPROOF_KEEP", TYPE_FLAG, IN_RUNNER(keep), 0, 1, NULL,
-	 "leave the server up and print the psql line; keep all logs and histories", false},
+	 "leave the server up, print the psql line and what ends it; keep all logs and histories", false},
 	{"evidence", 0, "COUNTERPROOF_EVIDENCE", TYPE_TEXT, IN_RUNNER(evidence_root), 0, 0, "DIR",
 	 "write the evidence there (default: evidence/ of the checkout)", false},
 	{"pg", 0, "COUNTERPROOF_PG", TYPE_INT, IN_RUNNER(pg_major), 10, 99, "MAJOR",
