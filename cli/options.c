@@ -65,6 +65,8 @@ static const OptionRow ROWS[] = {
 	 "cases side by side (default: processors, at most 4); never changes the order of output.txt", true},
 	{"shard", 0, "COUNTERPROOF_SHARD", TYPE_SHARD, offsetof(Options, shard), 1, SHARDS_MAX, "I/N",
 	 "run the I-th of N parts of the selection", true},
+	{"variant", 0, "COUNTERPROOF_VARIANT", TYPE_TEXT, IN_RUNNER(variant), 0, 0, "ID",
+	 "run the cases over this twin of the system, one of those that `mutants` lists", true},
 	{"timeout", 0, "COUNTERPROOF_TIMEOUT", TYPE_INT, IN_RUNNER(timeout_s), 1, TIMEOUT_MAX_S, "S",
 	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN", true},
 	{"scale", 0, "COUNTERPROOF_SCALE", TYPE_REAL, IN_RUNNER(scale), 0.1, 1000, "F",

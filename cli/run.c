@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "commands.h"
+#include "twins/twins.h"
 
 ExitCode
 command_run(const Options *options, const char *const *words, int word_count)
@@ -18,6 +19,10 @@ command_run(const Options *options, const char *const *words, int word_count)
 	{
 		report_error("nothing to run: name a suite, a case or all (see: help, list)");
 		return EXIT_CODE_USAGE;
+	}
+	if (config.variant != NULL && !twin_known(config.variant))
+	{
+		return EXIT_CODE_NO_MATCH;
 	}
 	if (!command_select(options, words, word_count, &selected, &count))
 	{

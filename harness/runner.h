@@ -32,6 +32,7 @@ typedef struct
 	const char *evidence_root;
 	const char *programs; /* folder of the built programs */
 	const char *sql;      /* the sql/ folder */
+	const char *variant;  /* handed to the cases, which decide what it means; NULL: the system as it is */
 	const char *commit;   /* for env.txt, "unknown" without git */
 	const char *replay;   /* the command that runs this selection again, for the evidence */
 	ColorWhen color;

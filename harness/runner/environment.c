@@ -86,6 +86,7 @@ add_machine(Settings *settings, const RunnerConfig *config)
 	add(settings, "commit", string_copy(config->commit));
 	add(settings, "jobs", string_format("%d", config->jobs));
 	add(settings, "scale", string_format("%g", config->scale));
+	add(settings, "variant", string_copy(config->variant != NULL ? config->variant : "none"));
 	add(settings, "compiler", string_copy(__VERSION__));
 	add(settings, "libpq", string_copy(session_library_version()));
 	if (uname(&machine) == 0)

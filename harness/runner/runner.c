@@ -229,7 +229,8 @@ start_run(Runner *runner, CaseRun *run)
 						.keep = config->keep,
 						.deadline_ms = deadline_of(config, run->scenario),
 						.programs = config->programs,
-						.sql = config->sql};
+						.sql = config->sql,
+						.variant = config->variant};
 	int ends[2];
 
 	evidence_case_begin(runner->evidence, run->index);

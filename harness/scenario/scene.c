@@ -360,6 +360,12 @@ scene_seed(const Scene *scene)
 	return scene->setup.seed;
 }
 
+const char *
+scene_variant(const Scene *scene)
+{
+	return scene->setup.variant;
+}
+
 Deadline
 scene_deadline(const Scene *scene, int64_t ms)
 {

@@ -17,6 +17,7 @@ typedef struct
 	const char *folder; /* for the case's files; exists */
 	const char *programs;
 	const char *sql;
+	const char *variant; /* NULL: the system as it is */
 	int report_fd; /* messages to the runner */
 } SceneSetup;
 

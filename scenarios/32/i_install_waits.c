@@ -79,7 +79,7 @@ apply_event_5(int worker, void *context)
 	PausedConsumer *consumer = context;
 
 	(void) worker;
-	return like_deliver(consumer->session, SEQS(5), 1, &consumer->totals);
+	return steps()->deliver(consumer->session, SEQS(5), 1, &consumer->totals);
 }
 
 static bool
@@ -88,8 +88,8 @@ install(int worker, void *context)
 	Installer *installer = context;
 
 	(void) worker;
-	return like_install(installer->session, installer->snapshot->seq, &installer->snapshot->items[0],
-						installer->isolation, &installer->install);
+	return steps()->install(installer->session, installer->snapshot->seq, &installer->snapshot->items[0],
+							installer->isolation, &installer->install);
 }
 
 static ActorGroup *
@@ -211,7 +211,7 @@ read_snapshot(int worker, void *context)
 	Rebuild *rebuild = context;
 
 	(void) worker;
-	return like_snapshot(rebuild->session, &rebuild->snapshot);
+	return steps()->snapshot(rebuild->session, &rebuild->snapshot);
 }
 
 /*

@@ -56,7 +56,7 @@ write_events(Scene *scene, Session *lab)
 static Process *
 start_consumer(Scene *scene, const char *pause)
 {
-	const char *argv[] = {scene_program(scene, "like-consumer"),
+	const char *argv[] = {scene_program(scene, steps()->consumer),
 						  "--conninfo",
 						  scene_conninfo(scene),
 						  "--offset-file",

@@ -221,7 +221,7 @@ reconnect(Scene *scene, uint64_t *horizon)
 {
 	Session *session = scene_session(scene, "lab");
 
-	require(scene, like_recovery_horizon(session, horizon));
+	require(scene, steps()->recovery_horizon(session, horizon));
 	require(scene, like_prepare(session));
 	return session;
 }

@@ -1,6 +1,8 @@
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lab.h"
 
@@ -27,6 +29,56 @@ like_client(Scene *scene, const char *name)
 	return session;
 }
 
+static const ClientSteps *chosen = &right_steps;
+
+const ClientSteps *
+steps(void)
+{
+	return chosen;
+}
+
+void
+load_twin(Scene *scene, Session *session, const char *system)
+{
+	const char *variant = scene_variant(scene);
+	const Twin *twin = variant == NULL ? NULL : twin_find(variant);
+	char *pattern;
+	glob_t files = {0};
+
+	if (twin == NULL)
+	{
+		return;
+	}
+	chosen = twin->steps != NULL ? twin->steps : &right_steps;
+	note(scene, "twin %s: %s", twin->id, twin->wrong);
+	pattern = string_format("%s/mutants/%s/*.sql", scene_sql(scene, system), twin->id);
+	(void) glob(pattern, 0, NULL, &files);
+	for (size_t i = 0; i < files.gl_pathc; i++)
+	{
+		require(scene, session_execute_file(session, files.gl_pathv[i]));
+	}
+	globfree(&files);
+	free(pattern);
+}
+
+void
+load_twin_file(Scene *scene, Session *session, const char *path)
+{
+	const char *file = strchr(path, '/');
+	char *own;
+
+	if (scene_variant(scene) == NULL || file == NULL)
+	{
+		return;
+	}
+	own = string_format("%.*s/mutants/%s%s", (int) (file - path), path, scene_variant(scene), file);
+	if (access(scene_sql(scene, own), R_OK) == 0)
+	{
+		require(scene, session_execute_file(session, scene_sql(scene, own)));
+	}
+	free(own);
+}
+
 Session *
 like_lab(Scene *scene, int items)
 {
@@ -34,6 +86,7 @@ like_lab(Scene *scene, int items)
 	char label[LABEL_SIZE];
 
 	require(scene, like_create(session, scene_sql(scene, "like")));
+	load_twin(scene, session, "like");
 	for (int item = 1; item <= items; item++)
 	{
 		item_label(item, label);
@@ -105,7 +158,7 @@ set_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want)
 {
 	LikeResult result = {0};
 
-	require(scene, like_set(session, user, item, want, &result));
+	require(scene, steps()->set(session, user, item, want, &result));
 	return result;
 }
 
@@ -193,7 +246,7 @@ recorded_set(History *history, int worker, Session *session, int64_t user, int64
 		return false;
 	}
 	/* A request that the lab could not send stays open on record, which the judge takes for unknown. */
-	if (!like_set(session, user, item, want, result))
+	if (!steps()->set(session, user, item, want, result))
 	{
 		return false;
 	}
@@ -287,7 +340,7 @@ deliver(Scene *scene, Session *session, const int64_t *seqs, size_t count)
 {
 	LikeTotals totals = {0};
 
-	if (!like_deliver(session, seqs, count, 1, &totals))
+	if (!steps()->deliver(session, seqs, count, 1, &totals))
 	{
 		consumer_failed(scene, session);
 	}

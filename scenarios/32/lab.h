@@ -9,11 +9,27 @@
 
 #include "like.h"
 #include "scenario.h"
+#include "twins/twins.h"
 
 
 /* --- the database and its clients --- */
 
-/* Create the like system with items 1..items, labelled item-lab-01 and on. Answers the lab's own prepared session. */
+/*
+ * What clients and consumers do here: the right steps, or those of the twin that --variant names. The same for all threads
+ * of a case.
+ */
+extern const ClientSteps *steps(void);
+
+/* After a system was created: choose the steps, and load the twin's SQL, sql/<system>/mutants/<id>/, if it has any. */
+extern void load_twin(Scene *scene, Session *session, const char *system);
+
+/* Of one file of the right system, "like/consume.sql", that has just been loaded: the twin's in its place, if there is one. */
+extern void load_twin_file(Scene *scene, Session *session, const char *path);
+
+/*
+ * Create the like system, or its twin, with items 1..items, labelled item-lab-01 and on. Answers the lab's own prepared
+ * session.
+ */
 extern Session *like_lab(Scene *scene, int items);
 
 /* Another client: a session with its statements prepared. Opened here, it may then be given to a worker. */

@@ -1,5 +1,7 @@
 #include "recovery_lab.h"
 
+#include <string.h>
+
 #define RECOVERY_BATCH 100
 /* Enough for a batch that waits for a lock which the case is about to release. */
 #define BATCH_MS 10000
@@ -17,7 +19,7 @@ deliver_in_batches(Session *session, const int64_t *seqs, size_t count, size_t s
 		LikeTotals part = {0};
 		size_t length = count - from < size ? count - from : size;
 
-		if (like_deliver(session, seqs + from, length, ++batch, &part))
+		if (steps()->deliver(session, seqs + from, length, ++batch, &part))
 		{
 			like_totals_add(totals, &part);
 		}
@@ -37,6 +39,10 @@ void
 load_variant(Scene *scene, Session *session, const char *path)
 {
 	require(scene, session_execute_file(session, scene_sql(scene, path)));
+	if (strstr(path, "/mutants/") == NULL)
+	{
+		load_twin_file(scene, session, path);
+	}
 }
 
 void
@@ -184,7 +190,7 @@ install_baseline(Scene *scene, Session *session, const LikeSnapshot *snapshot, i
 	const LikeBaseline *baseline = baseline_of(scene, snapshot, item);
 	LikeInstall install = {0};
 
-	require(scene, like_install(session, snapshot->seq, baseline, isolation, &install));
+	require(scene, steps()->install(session, snapshot->seq, baseline, isolation, &install));
 	if (install.outcome == INSTALL_SKIPPED)
 	{
 		note(scene, "%s: skipped: newer baseline (snapshot S=%lld, base_seq=%lld, n=%lld)", baseline->label,
@@ -205,7 +211,7 @@ take_snapshot(Scene *scene, Session *session, int64_t item)
 	LikeSnapshot snapshot = {0};
 	const LikeBaseline *baseline;
 
-	require(scene, like_snapshot(session, &snapshot));
+	require(scene, steps()->snapshot(session, &snapshot));
 	baseline = baseline_of(scene, &snapshot, item);
 	note(scene, "rebuild snapshot: S=%lld, %s C(S)=%lld", (long long) snapshot.seq, baseline->label,
 		 (long long) baseline->facts);

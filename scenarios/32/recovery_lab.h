@@ -14,7 +14,10 @@
 extern bool deliver_in_batches(Session *session, const int64_t *seqs, size_t count, size_t size, LikeTotals *totals,
 							   int64_t *refused) MUST_CHECK;
 
-/* Load a file of sql/like over the function of the same name; it stays until another is loaded. */
+/*
+ * Load a file of sql/like over the function of the same name; it stays until another is loaded. To load the right one is
+ * to load the system's own: under a twin that has a file of this name, the twin's.
+ */
 extern void load_variant(Scene *scene, Session *session, const char *path);
 
 /* Empty everything but the items and their count rows; numbers start again at 1. */

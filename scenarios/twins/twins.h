@@ -1,0 +1,47 @@
+/*
+ * Twins: the system with exactly one choice made wrong, each with the guard that it lacks and the check that catches it.
+ *
+ * What is wrong is SQL, files of the right ones' names below sql/like/mutants/<folder>/ that are loaded over them, or
+ * steps of a client or consumer, exchanged for the right ones. Where a guard lies behind another, a twin lacks the pair.
+ */
+#ifndef COUNTERPROOF_TWINS_H
+#define COUNTERPROOF_TWINS_H
+
+#include "like.h"
+
+/* What clients and consumers do, as far as a twin may do it otherwise; each stands for the function of the same name. */
+typedef struct
+{
+	bool (*set)(Session *session, int64_t user, int64_t item, bool want, LikeResult *result);
+	bool (*deliver)(Session *session, const int64_t *seqs, size_t count, int batch, LikeTotals *totals);
+	bool (*snapshot)(Session *session, LikeSnapshot *snapshot);
+	bool (*install)(Session *session, int64_t snapshot_seq, const LikeBaseline *baseline, Isolation isolation,
+					LikeInstall *install);
+	bool (*recovery_horizon)(Session *session, uint64_t *horizon);
+	SqlStatus (*transaction)(Session *session, Isolation isolation, TransactionBody body, void *context);
+	const char *consumer; /* the name of the consumer's program */
+} ClientSteps;
+
+extern const ClientSteps right_steps;
+
+typedef struct
+{
+	const char *id;           /* "M10a" */
+	const char *layer;        /* write, consumer, rebuild, audit, read, client, server */
+	const char *wrong;        /* what it does, in a few words */
+	const char *guard;        /* what the right system does instead */
+	const char *source;       /* the rule that the guard keeps, and where it stands */
+	const char *caught_in;    /* the case that is known to catch it: "32-G" */
+	const char *caught_by;    /* part of the text of a check of that case which must fail */
+	const ClientSteps *steps; /* NULL: the right ones */
+} Twin;
+
+extern const Twin twins[]; /* ended by a row without an id */
+
+/* NULL: there is none of that name. */
+extern const Twin *twin_find(const char *id);
+
+/* false: there is none of that name; reported with the nearest (EXIT_CODE_NO_MATCH). */
+extern bool twin_known(const char *id) MUST_CHECK;
+
+#endif
