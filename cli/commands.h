@@ -26,6 +26,7 @@ extern bool command_select(const Options *options, const char *const *words, int
 						   int *count) MUST_CHECK;
 
 extern ExitCode command_run(const Options *options, const char *const *words, int word_count);
+extern ExitCode command_mutants(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_list(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_help(const Options *options, const char *const *words, int word_count);
 

@@ -11,6 +11,8 @@
 
 const Command commands[] = {
 	{"run", "[run] WORD...", "run suites (32) and cases (32-K), or all", command_run, true},
+	{"mutants", "mutants [ID...]", "every wrong twin of the system against the cases: which check catches it",
+	 command_mutants, true},
 	{"list", "list [WORD...]", "every case with its kind and claim", command_list, false},
 	{"test", "test [ARGUMENT...]", "what CI runs: the tests of the lab itself and suite 32; arguments go to ctest",
 	 NULL, false},

@@ -20,6 +20,7 @@ typedef struct
 {
 	RunnerConfig runner; /* replay is left to the caller; programs, sql and evidence_root are absolute */
 	Shard shard;
+	bool brief;       /* mutants: each twin only in the case that must catch it */
 	const char *home; /* the checkout */
 	bool help;
 	const char **words; /* what is left of the command line, ended by NULL */

@@ -106,6 +106,9 @@ extern bool evidence_failed(const Evidence *evidence);
 
 extern EvidenceTotals evidence_totals(const Evidence *evidence);
 
+/* What the run comes to, where sums over its checks would not tell: stands behind SUMMARY instead of them. Copied. */
+extern void evidence_conclude(Evidence *evidence, const char *conclusion);
+
 /* Append the SUMMARY line as output.txt has it, without a newline. */
 extern void evidence_summary(const Evidence *evidence, Text *text);
 
@@ -121,5 +124,30 @@ extern bool evidence_close(Evidence *evidence, const char *server_log, bool inte
 extern void evidence_free(Evidence *evidence); /* NULL allowed */
 
 extern const char *result_name(Result result);
+
+
+/* --- reading a results.json back --- */
+
+typedef struct
+{
+	const char *text, *expected, *actual;
+	bool held;
+} RecordedCheck;
+
+/* A case as it was recorded; all of it is valid during the visit only. */
+typedef struct
+{
+	const char *id;
+	Result result;
+	const char *reason; /* "" when there was none */
+	int passed, failed;
+	const RecordedCheck *checks; /* in order */
+	size_t check_count;
+} RecordedCase;
+
+typedef void (*RecordedVisit)(void *context, const RecordedCase *recorded);
+
+/* Visit each case of <folder>/results.json in order. false: it is not there, or not one of ours; reported. */
+extern bool evidence_read(const char *folder, RecordedVisit visit, void *context) MUST_CHECK;
 
 #endif

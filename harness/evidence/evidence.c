@@ -437,6 +437,13 @@ evidence_case_end(Evidence *evidence, int index, Result result, const char *reas
 	stream_flush(evidence);
 }
 
+void
+evidence_conclude(Evidence *evidence, const char *conclusion)
+{
+	free(evidence->conclusion);
+	evidence->conclusion = string_copy(conclusion);
+}
+
 EvidenceTotals
 evidence_totals(const Evidence *evidence)
 {
@@ -545,6 +552,7 @@ evidence_free(Evidence *evidence)
 		close(evidence->lock);
 	}
 	json_decref(evidence->environment);
+	free(evidence->conclusion);
 	free(evidence->output.path);
 	free(evidence->final_path);
 	free(evidence->folder);

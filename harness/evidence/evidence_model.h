@@ -69,6 +69,7 @@ struct Evidence
 	CaseRecord *cases;
 	int front;           /* the first case that is not written yet */
 	json_t *environment; /* name: value, in order */
+	char *conclusion;    /* NULL: the sums over all checks */
 	bool failed;
 	bool in_place;
 };

@@ -88,6 +88,11 @@ stream_drain(Evidence *evidence)
 static void
 append_summary(const Evidence *evidence, const EvidenceTotals *totals, Text *text)
 {
+	if (evidence->conclusion != NULL)
+	{
+		text_append(text, "%-8s %s", "SUMMARY", evidence->conclusion);
+		return;
+	}
 	text_append(text, "%-8s passed=%d failed=%d unknown=%d skipped=%d scenarios=%d", "SUMMARY", totals->passed,
 				totals->failed, totals->unknown, totals->skipped, totals->scenarios);
 	text_append(text, " retries_40001=%lld retries_40P01=%lld", (long long) totals->retries_40001,

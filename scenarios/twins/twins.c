@@ -33,6 +33,12 @@ const Twin twins[] = {
 	{.id = NULL},
 };
 
+int
+twin_count(void)
+{
+	return (int) LENGTH_OF(twins) - 1;
+}
+
 const Twin *
 twin_find(const char *id)
 {

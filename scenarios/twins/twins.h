@@ -37,6 +37,7 @@ typedef struct
 } Twin;
 
 extern const Twin twins[]; /* ended by a row without an id */
+extern int twin_count(void);
 
 /* NULL: there is none of that name. */
 extern const Twin *twin_find(const char *id);
