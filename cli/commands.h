@@ -25,6 +25,13 @@ extern const char **command_names(void);
 extern bool command_select(const Options *options, const char *const *words, int word_count, const Scenario ***selected,
 						   int *count) MUST_CHECK;
 
+/* Append the command that does the same again: ./run.sh <name, if not NULL> WORD... with the options that it needs. */
+extern void command_replay(Text *text, const Options *options, const char *name, const char *const *words,
+						   int word_count);
+
+/* false: there is neither a server nor the binaries of one; reported (EXIT_CODE_BROKEN). */
+extern bool command_has_server(const Options *options) MUST_CHECK;
+
 extern ExitCode command_run(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_mutants(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_list(const Options *options, const char *const *words, int word_count);

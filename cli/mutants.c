@@ -70,25 +70,10 @@ command_mutants(const Options *options, const char *const *words, int word_count
 		free(chosen);
 		return EXIT_CODE_NO_MATCH;
 	}
-	text_append(&replay, "./run.sh mutants");
-	for (int i = 0; i < word_count; i++)
-	{
-		text_append(&replay, " %s", words[i]);
-	}
-	text_append(&replay, "%s", text_get(&options->replay));
+	command_replay(&replay, options, "mutants", words, word_count);
 	run.replay = text_get(&replay);
 	config.twins = chosen;
-	if (run.pg_bin == NULL)
-	{
-		report_error("no PostgreSQL %d: start through run.sh, which finds it, or name the folder of its binaries with "
-					 "--pg-bin",
-					 run.pg_major);
-		code = EXIT_CODE_BROKEN;
-	}
-	else
-	{
-		code = matrix_run(&config);
-	}
+	code = command_has_server(options) ? matrix_run(&config) : EXIT_CODE_BROKEN;
 	text_free(&replay);
 	free(chosen);
 	return code;

@@ -32,25 +32,9 @@ command_run(const Options *options, const char *const *words, int word_count)
 	{
 		notice_set_level(NOTICE_DEBUG);
 	}
-	text_append(&replay, "./run.sh");
-	for (int i = 0; i < word_count; i++)
-	{
-		text_append(&replay, " ");
-		options_quote(&replay, words[i]);
-	}
-	text_append(&replay, "%s", text_get(&options->replay));
+	command_replay(&replay, options, NULL, words, word_count);
 	config.replay = text_get(&replay);
-	if (config.server == NULL && config.pg_bin == NULL)
-	{
-		report_error(
-			"no PostgreSQL %d: start through run.sh, which finds it, or name the folder of its binaries with --pg-bin",
-			config.pg_major);
-		code = EXIT_CODE_BROKEN;
-	}
-	else
-	{
-		code = runner_run(&config, selected, count);
-	}
+	code = command_has_server(options) ? runner_run(&config, selected, count) : EXIT_CODE_BROKEN;
 	text_free(&replay);
 	free(selected);
 	return code;

@@ -1,5 +1,6 @@
 /*
- * From words and --shard to the cases they name.
+ * What commands that run something have in common: from words and --shard to the cases they name, what stands in the
+ * evidence as the way to do it again, and that there is a server at all.
  */
 #include <stdlib.h>
 
@@ -51,4 +52,33 @@ command_select(const Options *options, const char *const *words, int word_count,
 	}
 	*count = kept;
 	return true;
+}
+
+void
+command_replay(Text *text, const Options *options, const char *name, const char *const *words, int word_count)
+{
+	text_append(text, "./run.sh");
+	if (name != NULL)
+	{
+		text_append(text, " %s", name);
+	}
+	for (int i = 0; i < word_count; i++)
+	{
+		text_append(text, " ");
+		options_quote(text, words[i]);
+	}
+	text_append(text, "%s", text_get(&options->replay));
+}
+
+bool
+command_has_server(const Options *options)
+{
+	if (options->runner.server != NULL || options->runner.pg_bin != NULL)
+	{
+		return true;
+	}
+	report_error(
+		"no PostgreSQL %d: start through run.sh, which finds it, or name the folder of its binaries with --pg-bin",
+		options->runner.pg_major);
+	return false;
 }
