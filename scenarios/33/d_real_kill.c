@@ -98,8 +98,10 @@ polite_or_not(Scene *scene, Session *lab)
 	step(scene, "the same, asked politely");
 	consumer = start(scene, "--flush-on-term");
 	await_word(scene, consumer, "HOLDING");
+	notice_expect_errors(true);
 	CHECK(scene, !process_kill(consumer, SIGTERM, scene_deadline(scene, EVENT_MS)),
 		  "asked by SIGTERM: not taken for a kill, for it exits by itself");
+	notice_expect_errors(false);
 	check_left(scene, lab, 1, 1, "asked by SIGTERM");
 	forget_all(scene, lab);
 }
@@ -135,8 +137,10 @@ too_late(Scene *scene)
 
 	step(scene, "a kill that comes when the program has ended");
 	require(scene, process_wait(consumer, scene_deadline(scene, EVENT_MS), &end));
+	notice_expect_errors(true);
 	CHECK(scene, !fault_kill(&late, scene_history(scene), consumer, scene_deadline(scene, EVENT_MS)),
 		  "it is told from a kill");
+	notice_expect_errors(false);
 	CHECK_EQ(scene, late.fired, 0, "and does not count as one");
 }
 
