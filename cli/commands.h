@@ -32,8 +32,10 @@ extern void command_replay(Text *text, const Options *options, const char *name,
 /* false: there is neither a server nor the binaries of one; reported (EXIT_CODE_BROKEN). */
 extern bool command_has_server(const Options *options) MUST_CHECK;
 
+extern ExitCode command_all(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_run(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_mutants(const Options *options, const char *const *words, int word_count);
+extern ExitCode command_crashpoints(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_list(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_help(const Options *options, const char *const *words, int word_count);
 
