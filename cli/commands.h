@@ -29,6 +29,9 @@ extern bool command_select(const Options *options, const char *const *words, int
 extern void command_replay(Text *text, const Options *options, const char *name, const char *const *words,
 						   int word_count);
 
+/* Options of runs of cases that `name` would have to ignore. false: one was given, reported (EXIT_CODE_USAGE). */
+extern bool command_refuse_case_options(const Options *options, const char *name) MUST_CHECK;
+
 /* false: there is neither a server nor the binaries of one; reported (EXIT_CODE_BROKEN). */
 extern bool command_has_server(const Options *options) MUST_CHECK;
 

@@ -1,27 +1,20 @@
 /*
  * crashpoints: hand the files over to the enumerator.
  */
+#include <glob.h>
 #include <stdlib.h>
 
 #include "commands.h"
 
-/* Options of cases that would be ignored here: whoever gives one expects something of it. */
 static bool
-refuse_foreign(const RunnerConfig *config)
+possible(const Options *options)
 {
-	const char *name = config->server != NULL ? "server"
-					   : config->keep         ? "keep"
-					   : config->until_fail   ? "until-fail"
-					   : config->repeat > 1   ? "repeat"
-					   : config->fail_fast    ? "fail-fast"
-					   : config->variant      ? "variant"
-											  : NULL;
-
-	if (name != NULL)
+	if (options->runner.server != NULL)
 	{
-		report_error("--%s is for cases; crashpoints makes servers of its own, and runs each point once", name);
+		report_error("crashpoints cannot go with --server: it makes servers of its own, and stops them");
+		return false;
 	}
-	return name == NULL;
+	return command_refuse_case_options(options, "crashpoints");
 }
 
 /* The command for one of the files; the caller frees. */
@@ -63,23 +56,36 @@ run_files(const Options *options, const RunnerConfig *config, const char *const 
 	return code;
 }
 
+/* The files that come with the lab: those that are clean, then those that are known to be wrong. */
+static bool
+find_shipped(const Options *options, glob_t *files)
+{
+	char *clean = string_format("%s/crashpoints/*.yaml", options->home);
+	char *wrong = string_format("%s/crashpoints/twins/*.yaml", options->home);
+	bool found = glob(clean, 0, NULL, files) == 0 && glob(wrong, GLOB_APPEND, NULL, files) == 0;
+
+	if (!found)
+	{
+		report_error("no files %s and %s", clean, wrong);
+	}
+	free(clean);
+	free(wrong);
+	return found;
+}
+
 ExitCode
 command_crashpoints(const Options *options, const char *const *words, int word_count)
 {
 	RunnerConfig config = options->runner;
+	glob_t shipped = {0};
 	Text replay = {0};
 	ExitCode code;
 
-	if (word_count == 0)
-	{
-		report_error("no file: ./run.sh crashpoints FILE... (README.md has what stands in one)");
-		return EXIT_CODE_USAGE;
-	}
-	if (!refuse_foreign(&config))
+	if (!possible(options))
 	{
 		return EXIT_CODE_USAGE;
 	}
-	if (!command_has_server(options))
+	if (!command_has_server(options) || (word_count == 0 && !find_shipped(options, &shipped)))
 	{
 		return EXIT_CODE_BROKEN;
 	}
@@ -89,7 +95,9 @@ command_crashpoints(const Options *options, const char *const *words, int word_c
 	}
 	command_replay(&replay, options, "crashpoints", words, word_count);
 	config.replay = text_get(&replay);
-	code = run_files(options, &config, words, word_count);
+	code = word_count > 0 ? run_files(options, &config, words, word_count)
+						  : run_files(options, &config, (const char *const *) shipped.gl_pathv, (int) shipped.gl_pathc);
+	globfree(&shipped);
 	text_free(&replay);
 	return code;
 }

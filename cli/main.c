@@ -14,7 +14,7 @@ const Command commands[] = {
 	{"all", "all", "every suite, then mutants, then crashpoints", command_all, true},
 	{"mutants", "mutants [ID...]", "every wrong twin of the system against the cases: which check catches it",
 	 command_mutants, true},
-	{"crashpoints", "crashpoints FILE...",
+	{"crashpoints", "crashpoints [FILE...]",
 	 "a program against a fault at every message that it exchanges with the server", command_crashpoints, true},
 	{"list", "list [WORD...]", "every case with its kind and claim", command_list, false},
 	{"test", "test [ARGUMENT...]", "what CI runs: the tests of the lab itself and suite 32; arguments go to ctest",

@@ -77,7 +77,7 @@ START_TEST(a_file_that_is_right)
 								"concurrent: [beside]\n"
 								"invariants:\n  - name: one\n    sql: SELECT 1\n  - {name: two, sql: SELECT 2}\n"
 								"faults: [pause, kill-client]\n"
-								"timeout: 3\npause: 70\nsettle: 20\ntcp: true\n");
+								"timeout: 3\npause: 70\nsettle: 20\ntcp: true\nneeds: psql\nexpect: violation\n");
 
 	ck_assert_ptr_nonnull(plan);
 	ck_assert_str_eq(plan->id, "plan");
@@ -98,6 +98,8 @@ START_TEST(a_file_that_is_right)
 	ck_assert_int_eq(plan->pause_ms, 70);
 	ck_assert_int_eq(plan->settle_ms, 20);
 	ck_assert(plan->tcp);
+	ck_assert_str_eq(plan->needs, "psql");
+	ck_assert(plan->expects_violation);
 	crash_plan_free(plan);
 }
 END_TEST
@@ -116,6 +118,8 @@ START_TEST(what_a_file_does_not_say)
 	ck_assert_int_eq(plan->pause_ms, 500);
 	ck_assert_int_eq(plan->settle_ms, 0);
 	ck_assert(!plan->tcp);
+	ck_assert_ptr_null(plan->needs);
+	ck_assert(!plan->expects_violation);
 	crash_plan_free(plan);
 }
 END_TEST
@@ -161,6 +165,7 @@ static const struct
 	{"program: x\n" ONCE "timeout: 0\n", "3:10: timeout is a number from 1 to 3600, not 0"},
 	{"program: x\n" ONCE "pause: 600001\n", "3:8: pause is a number from 1 to 600000, not 600001"},
 	{"program: x\n" ONCE "settle: -1\n", "3:9: settle is a number from 1 to 600000, not -1"},
+	{"program: x\n" ONCE "expect: trouble\n", "3:9: \"trouble\" is none of: clean, violation"},
 	{"program: x\n" ONCE "tcp: maybe\n", "3:6: \"maybe\" is none of: true, false"},
 	{"program: x\n" ONCE "faults: [cut, shoot]\n", "3:15: \"shoot\" is none of: kill-client, cut, stop-server, pause"},
 	{"program: x\n" ONCE "faults: cut\n", "3:9: Expecting SEQUENCE, got event: SCALAR"},
@@ -622,6 +627,28 @@ START_TEST(the_replay_of_a_violation_shows_it_again)
 }
 END_TEST
 
+START_TEST(a_program_known_to_be_wrong_has_to_be_found_wrong)
+{
+	assert_run(WITHOUT_KEY INSERT "faults: [cut]\nexpect: violation\n" ONCE, "", EXIT_CODE_PASS,
+			   "note     violated: #11 server CommandComplete COMMIT, cut: once; expected 0 rows, got 1");
+	assert_run(WITHOUT_KEY INSERT "faults: [cut]\nexpect: violation\n" ONCE, "--point 11", EXIT_CODE_PASS,
+			   "violated: #11 server CommandComplete COMMIT, cut: once; expected 0 rows, got 1");
+	assert_run(WITHOUT_KEY INSERT "faults: [cut]\nexpect: violation\n" ONCE, "--point 10", EXIT_CODE_INCONCLUSIVE,
+			   "none of the 1 runs of this part");
+	assert_run(WITH_KEY "program: crash-client 'INSERT INTO done VALUES (1) ON CONFLICT DO NOTHING'\n"
+						"faults: [cut]\nexpect: violation\n" ONCE,
+			   "", EXIT_CODE_FAIL, "violate an invariant; expected at least 1, got 0");
+}
+END_TEST
+
+START_TEST(a_file_that_needs_what_is_not_there_is_skipped)
+{
+	assert_run(WITH_KEY INSERT "needs: no-such-program\n" ONCE, "", EXIT_CODE_INCONCLUSIVE,
+			   "it needs no-such-program, which is not installed");
+	assert_run(WITH_KEY INSERT "needs: crash-client\n" ONCE, "--point 10 --fault cut", EXIT_CODE_PASS, "held 1");
+}
+END_TEST
+
 START_TEST(a_recovery_that_never_succeeds_is_a_violation)
 {
 	assert_run(WITH_KEY INSERT "recover: exit 7\n" ONCE, "--point 11 --fault kill-client", EXIT_CODE_FAIL,
@@ -805,6 +832,8 @@ make_suite(void)
 	tcase_add_test(runs, a_point_that_does_not_come_again_is_unknown);
 	tcase_add_test(runs, a_reference_that_fails);
 	tcase_add_test(runs, what_leaves_its_group_is_ended);
+	tcase_add_test(runs, a_program_known_to_be_wrong_has_to_be_found_wrong);
+	tcase_add_test(runs, a_file_that_needs_what_is_not_there_is_skipped);
 	tcase_add_test(runs, over_tcp_with_another_beside);
 	tcase_add_test(runs, judging_waits_for_the_backend_of_a_killed_client);
 	suite_add_tcase(suite, runs);

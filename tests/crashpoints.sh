@@ -8,11 +8,9 @@ set -uo pipefail
 program=$1
 work=$(mktemp -d /tmp/cl-XXXXXX)
 trap 'rm -rf "$work"' EXIT
-chmod 755 "$work"
-mkdir -m 1777 "$work/scratch"
-# Every process below inherits the mark, servers and the programs of the file included.
-export CRASH_LUCK=$work TMPDIR=$work/scratch COUNTERPROOF_EVIDENCE=$work/evidence
-failures=0
+# shellcheck source=tests/leftovers.sh
+source "$(dirname "${BASH_SOURCE[0]}")/leftovers.sh"
+look_out "$work" 'crash points'
 
 cat >"$work/insert.yaml" <<'END'
 setup: CREATE TABLE done (id int PRIMARY KEY)
@@ -20,36 +18,6 @@ program: [crash-client, BEGIN, INSERT INTO done VALUES (1) ON CONFLICT DO NOTHIN
 concurrent: setsid crash-client "SELECT pg_sleep(0.2)"
 invariants: [{name: once, sql: SELECT count(*) FROM done HAVING count(*) <> 1}]
 END
-
-complain() {
-	printf 'crash points: %s\n' "$*" >&2
-	failures=$((failures + 1))
-}
-
-marked() { # pids of the processes that carry the mark, but for this script's own
-	local entry pid
-	grep -lzx "CRASH_LUCK=$work" /proc/[0-9]*/environ 2>/dev/null | while read -r entry; do
-		pid=${entry//[!0-9]/}
-		# a zombie or a helper of this very pipeline is no leftover
-		if [[ $pid != "$$" && $(ps -o stat= -o args= -p "$pid" 2>/dev/null) != *crashpoints.sh* ]] &&
-			grep -qzx "CRASH_LUCK=$work" "$entry" 2>/dev/null; then
-			printf '%s ' "$pid"
-		fi
-	done
-}
-
-expect_quiet() { # what; soon nothing of the run is left
-	local left='' i
-	for ((i = 0; i < 100; i++)); do
-		left=$(marked)
-		if [[ -z $left && -z $(ls "$work/scratch") ]]; then
-			return
-		fi
-		read -rt 0.05 <> <(:) || true
-	done
-	[[ -z $left ]] || left=$(ps -o pid=,args= -p "${left% }" | tr '\n' ';')
-	complain "$1: left running: $left left behind: $(ls "$work/scratch")"
-}
 
 # Sets pid to a run that was given so long.
 begin() { # seconds
@@ -68,7 +36,7 @@ strike() { # signal, seconds, exit code
 	if [[ $code != "$3" && $code != 143 && ! ($code == 0 && $2 == 5) ]]; then
 		complain "SIG$1 after $2 s: exit $code, not $3: $(cat "$work/err")"
 	fi
-	expect_quiet "SIG$1 after $2 s"
+	expect_quiet "SIG$1 after $2 s" 5
 }
 
 for moment in 0.05 0.2 0.5 0.8 1.2 1.7 2.5 5; do
@@ -91,7 +59,7 @@ for moment in 0.3 0.7 1.5 2.5; do
 		complain "no worker after $moment s"
 		wait "$pid"
 	fi
-	expect_quiet "a worker killed after $moment s"
+	expect_quiet "a worker killed after $moment s" 5
 done
 
 exit $((failures > 0))

@@ -44,6 +44,7 @@ typedef struct
 	int64_t waited_ms; /* the longest wait for a backend */
 	int64_t alone_ns;  /* the program without a fault */
 	bool line_open;    /* of progress, on the terminal */
+	bool found;        /* a program known to be wrong was */
 } FileRun;
 
 typedef struct
@@ -123,8 +124,9 @@ next_line(char **rest)
 	return line;
 }
 
+/* `meant`: of a program that is known to be wrong; then it is what was looked for, and no check that failed. */
 static void
-say_failures(FileRun *file, const char *where, const TrialOutcome *outcome)
+say_failures(FileRun *file, const char *where, const TrialOutcome *outcome, bool meant)
 {
 	char *copy = string_copy(text_get(&outcome->failures));
 	char *rest = copy;
@@ -136,7 +138,15 @@ say_failures(FileRun *file, const char *where, const TrialOutcome *outcome)
 		const char *expected = strsep(&line, "\t");
 		char *what = string_format("%s: %s", where, invariant);
 
-		check(file, what, expected, line, false);
+		if (meant)
+		{
+			say(file, LINE_NOTE, !file->found, "violated: %s; expected %s, got %s", what, expected, line);
+			file->found = true;
+		}
+		else
+		{
+			check(file, what, expected, line, false);
+		}
 		free(what);
 	}
 	free(copy);
@@ -144,7 +154,7 @@ say_failures(FileRun *file, const char *where, const TrialOutcome *outcome)
 	rest = copy;
 	while ((line = next_line(&rest)) != NULL)
 	{
-		say(file, LINE_NOTE, true, "%s", line);
+		say(file, LINE_NOTE, !meant, "%s", line);
 	}
 	free(copy);
 }
@@ -174,9 +184,9 @@ hear_outcome(void *context, int index, const TrialOutcome *outcome)
 	{
 		case TRIAL_VIOLATED:
 			tally->violated++;
-			say_failures(file, where, outcome);
-			say(file, LINE_NOTE, true, "replay %s --point %d --fault %s", file->replay, pair->point + 1,
-				crash_fault_name(pair->fault));
+			say_failures(file, where, outcome, file->plan->expects_violation);
+			say(file, LINE_NOTE, !file->plan->expects_violation, "replay %s --point %d --fault %s", file->replay,
+				pair->point + 1, crash_fault_name(pair->fault));
 			break;
 		case TRIAL_HELD:
 			tally->held++;
@@ -297,6 +307,31 @@ say_tallies(FileRun *file)
 		   file->waited_ms);
 }
 
+/* Of a program that is known to be wrong: a run of all of it has to find that out. A part of it may miss it. */
+static void
+check_found(FileRun *file)
+{
+	int violated = 0;
+	int tried = 0;
+	char actual[16];
+
+	for (int fault = CRASH_KILL_CLIENT; fault <= CRASH_FAULTS; fault++)
+	{
+		violated += file->tallies[fault].violated;
+		tried += file->tallies[fault].tried;
+	}
+	snprintf(actual, sizeof(actual), "%d", violated);
+	if (violated > 0 || tried == file->points.count * file->plan->fault_count)
+	{
+		check(file, "runs of a program known to be wrong that violate an invariant", "at least 1", actual,
+			  violated > 0);
+	}
+	else
+	{
+		text_append(&file->unknown, "none of the %d runs of this part found the program wrong", tried);
+	}
+}
+
 /* false: not all of it was run. */
 static bool
 run_pairs(FileRun *file, Crew *crew)
@@ -311,6 +346,10 @@ run_pairs(FileRun *file, Crew *crew)
 	done = crew_run(crew, &file->points, file->pairs, file->pair_count, &ears);
 	close_line(file);
 	say_tallies(file);
+	if (done && file->plan->expects_violation)
+	{
+		check_found(file);
+	}
 	return done;
 }
 
@@ -364,7 +403,7 @@ run_with_crew(Run *run, FileRun *file, Crew *crew)
 	file->alone_ns = reference.duration_ns;
 	if (done && reference.verdict == TRIAL_VIOLATED)
 	{
-		say_failures(file, "without any fault", &reference);
+		say_failures(file, "without any fault", &reference, false);
 	}
 	else if (done)
 	{
@@ -372,6 +411,24 @@ run_with_crew(Run *run, FileRun *file, Crew *crew)
 	}
 	trial_outcome_free(&reference);
 	return done;
+}
+
+/* true: it was, because the machine lacks what it needs. */
+static bool
+skip_file(Run *run, int index)
+{
+	const CrashPlan *plan = run->plans[index];
+	char *reason;
+
+	if (plan->needs == NULL || program_exists(plan->needs, run->selection->run->programs))
+	{
+		return false;
+	}
+	reason = string_format("it needs %s, which is not installed", plan->needs);
+	evidence_case_end(run->evidence, index, RESULT_SKIP, reason, 0);
+	progress_case(run->selection->run, &run->names[index], RESULT_SKIP, 0, 0, 0, reason);
+	free(reason);
+	return true;
 }
 
 /* false: broken, reported, or interrupted. */
@@ -436,7 +493,9 @@ read_plans(Run *run, const char *const *files)
 			(EvidenceCase){.suite = SUITE,
 						   .id = run->plans[i]->id,
 						   .title = "every message, every fault",
-						   .claim = "after a fault at any message, and recovery, no invariant returns a row",
+						   .claim = run->plans[i]->expects_violation
+										? "a fault at some message shows that the program is wrong"
+										: "after a fault at any message, and recovery, no invariant returns a row",
 						   .kind = "crash points",
 						   .repetition = 1};
 	}
@@ -453,7 +512,7 @@ run_files(Run *run)
 
 	for (int i = 0; i < run->count && !interrupt_seen() && !evidence_failed(run->evidence); i++)
 	{
-		done = run_file(run, i) && done;
+		done = (skip_file(run, i) || run_file(run, i)) && done;
 	}
 	interrupt_defer();
 	complete = !interrupt_seen() && !evidence_failed(run->evidence);

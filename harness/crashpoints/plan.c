@@ -37,6 +37,7 @@ typedef struct
 {
 	char *setup;
 	char *setup_file;
+	char *needs;
 	RawCommand commands[COMMANDS];
 	CrashInvariant *invariants;
 	unsigned invariants_count;
@@ -45,6 +46,7 @@ typedef struct
 	int *timeout; /* NULL: not said */
 	int *pause;
 	int *settle;
+	int *expect;
 	int *tcp;
 } RawPlan;
 
@@ -61,6 +63,8 @@ static const cyaml_strval_t FAULTS[] = {
 
 /* libcyaml's own truth values take any word for true. */
 static const cyaml_strval_t TRUTHS[] = {{"false", 0}, {"true", 1}};
+
+static const cyaml_strval_t EXPECTATIONS[] = {{"clean", 0}, {"violation", 1}};
 
 static const cyaml_schema_value_t WORD = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 0, CYAML_UNLIMITED)};
 
@@ -96,11 +100,14 @@ static const cyaml_schema_field_t AS_LIST[COMMANDS] = {
 static const cyaml_schema_field_t OTHERS[] = {
 	CYAML_FIELD_STRING_PTR("setup", OPTIONAL_POINTER, RawPlan, setup, 0, CYAML_UNLIMITED),
 	CYAML_FIELD_STRING_PTR("setup_file", OPTIONAL_POINTER, RawPlan, setup_file, 1, CYAML_UNLIMITED),
+	CYAML_FIELD_STRING_PTR("needs", OPTIONAL_POINTER, RawPlan, needs, 1, CYAML_UNLIMITED),
 	CYAML_FIELD_SEQUENCE("invariants", CYAML_FLAG_POINTER, RawPlan, invariants, &INVARIANT, 1, CYAML_UNLIMITED),
 	CYAML_FIELD_SEQUENCE("faults", OPTIONAL_POINTER, RawPlan, faults, &FAULT, 1, CRASH_FAULTS),
 	CYAML_FIELD_INT_PTR("timeout", OPTIONAL_POINTER, RawPlan, timeout),
 	CYAML_FIELD_INT_PTR("pause", OPTIONAL_POINTER, RawPlan, pause),
 	CYAML_FIELD_INT_PTR("settle", OPTIONAL_POINTER, RawPlan, settle),
+	CYAML_FIELD_ENUM_PTR("expect", CYAML_FLAG_STRICT | OPTIONAL_POINTER, RawPlan, expect, EXPECTATIONS,
+						 (uint32_t) LENGTH_OF(EXPECTATIONS)),
 	CYAML_FIELD_ENUM_PTR("tcp", CYAML_FLAG_STRICT | OPTIONAL_POINTER, RawPlan, tcp, TRUTHS,
 						 (uint32_t) LENGTH_OF(TRUTHS))};
 
@@ -317,6 +324,28 @@ nearest_key(const char *word)
 	return string_nearest(word, candidates);
 }
 
+/* What could stand at this place, where one of a few words is meant. */
+static const char *
+words_of(Reading *reading, yaml_mark_t mark)
+{
+	static const struct
+	{
+		const char *key;
+		const char *words;
+	} rows[] = {{"tcp", "true, false"}, {"expect", "clean, violation"}};
+
+	for (size_t i = 0; i < LENGTH_OF(rows); i++)
+	{
+		const yaml_node_t *value = tree_value(reading, rows[i].key);
+
+		if (value != NULL && value->start_mark.line == mark.line && value->start_mark.column == mark.column)
+		{
+			return rows[i].words;
+		}
+	}
+	return "kill-client, cut, stop-server, pause";
+}
+
 /* libcyaml stands at the last thing that was right when a key is wrong; the tree knows where the key is. */
 static bool
 refuse_complaint(Reading *reading, cyaml_err_t error)
@@ -347,9 +376,7 @@ refuse_complaint(Reading *reading, cyaml_err_t error)
 	}
 	if (complaint_names(reading, "Invalid ENUM value: ", word, sizeof(word)))
 	{
-		return refuse(reading, mark, "\"%s\" is none of: %s", word,
-					  is_scalar(tree_value(reading, "tcp"), word) ? "true, false"
-																  : "kill-client, cut, stop-server, pause");
+		return refuse(reading, mark, "\"%s\" is none of: %s", word, words_of(reading, mark));
 	}
 	return refuse(reading, mark, "%s",
 				  reading->complaint.length > 0 ? text_get(&reading->complaint) : cyaml_strerror(error));
@@ -547,6 +574,7 @@ plan_make(const char *path, const char *directory, const RawPlan *raw)
 		plan->setup_file = raw->setup_file[0] == '/' ? string_copy(raw->setup_file)
 													 : string_format("%s/%s", directory, raw->setup_file);
 	}
+	plan->needs = string_copy(raw->needs);
 	plan->setup_program = command_make(&raw->commands[SETUP_PROGRAM]);
 	plan->program = command_make(&raw->commands[PROGRAM]);
 	plan->recover = command_make(&raw->commands[RECOVER]);
@@ -566,6 +594,7 @@ plan_make(const char *path, const char *directory, const RawPlan *raw)
 	plan->timeout_ms = said_or(raw->timeout, TIMEOUT_S) * 1000;
 	plan->pause_ms = said_or(raw->pause, PAUSE_MS);
 	plan->settle_ms = said_or(raw->settle, 0);
+	plan->expects_violation = said_or(raw->expect, 0) != 0;
 	plan->tcp = said_or(raw->tcp, 0) != 0;
 	return plan;
 }
@@ -631,6 +660,7 @@ crash_plan_free(CrashPlan *plan)
 	command_free(&plan->recover);
 	command_free(&plan->concurrent);
 	free(plan->setup_file);
+	free(plan->needs);
 	free(plan->setup);
 	free(plan->id);
 	free(plan->directory);

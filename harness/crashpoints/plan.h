@@ -26,6 +26,7 @@ typedef struct
 	char *id;        /* the file's name without folder and ending */
 	char *setup;     /* SQL, or NULL */
 	char *setup_file;
+	char *needs; /* a program of the machine without which the file is skipped, or NULL */
 	CrashCommand setup_program;
 	CrashCommand program;
 	CrashCommand recover; /* the program itself when the file says nothing */
@@ -36,7 +37,8 @@ typedef struct
 	int fault_count;
 	int timeout_ms;
 	int pause_ms;
-	int settle_ms; /* 0: client_connection_check_interval stays off */
+	int settle_ms;          /* 0: client_connection_check_interval stays off */
+	bool expects_violation; /* a program known to be wrong: that it is found is the pass */
 	bool tcp;
 } CrashPlan;
 
