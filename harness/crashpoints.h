@@ -1,6 +1,6 @@
 /*
  * Crash points: a program is run once through the proxy, then again for every message and every kind of fault, recovered,
- * and judged by SQL invariants. The file's format and the output's grammar are in README.md and evidence/README.md.
+ * and judged by SQL invariants. The file's format and the output's grammar are in crashpoints/README.md and evidence/README.md.
  */
 #ifndef COUNTERPROOF_CRASHPOINTS_H
 #define COUNTERPROOF_CRASHPOINTS_H
