@@ -4,6 +4,8 @@
 #   ./run.sh 32            a suite                  ./run.sh list           everything, with its one-line claim
 #   ./run.sh 32-K          single cases             ./run.sh help           options and exit codes
 #   ./run.sh test [ARG..]  what CI runs (ctest)     ./run.sh bench [ARG..]  measurements side by side
+#   ./run.sh mutants       wrong twins are caught   ./run.sh crashpoints F  your program against every fault
+#   ./run.sh all           suites, mutants, crashpoints
 #
 # What is built stays in build/. Server binaries fetched because the machine has none of the wanted version, and what the
 # lab keeps from one run to the next, go to COUNTERPROOF_CACHE (root: /var/cache/counterproof, others: ~/.cache/...).

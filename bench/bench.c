@@ -7,7 +7,10 @@
  *   like    like_set() at 1 and 8 clients against pgbench running the same prepared statement
  *   drain   the consumer over 200,000 events in batches of 10,000 against a bare INSERT .. SELECT of the same rows
  *   proxy   what a round trip costs more by way of the proxy than directly, over a unix socket
+ *   crashpoints   a run of a point against the program alone; two jobs against one (crashpoints.c)
  */
+#include "bench.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,15 +19,12 @@
 #include <unistd.h>
 
 #include "actor.h"
-#include "cluster.h"
 #include "like.h"
-#include "proc.h"
 #include "proxy.h"
 #include "reaper.h"
 #include "rng.h"
 #include "session.h"
 
-#define PAIRS_MAX 15
 #define COMMAND_MS 180000
 #define SERVER_MS 30000
 #define CLIENTS_MAX 64
@@ -43,15 +43,6 @@
 #define PROXY_TRIPS 2000 /* each way, of each pair */
 #define PROXY_BAR_US 50
 
-typedef struct
-{
-	ServerKit kit;
-	const char *home;     /* the checkout */
-	const char *programs; /* the built programs */
-	const char *pgbench;
-	int pairs;
-} Bench;
-
 static int
 compare_doubles(const void *a, const void *b)
 {
@@ -61,8 +52,8 @@ compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double
-median(const double *values, int count)
+double
+bench_median(const double *values, int count)
 {
 	double sorted[PAIRS_MAX];
 
@@ -71,21 +62,21 @@ median(const double *values, int count)
 	return count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
 }
 
-static double
-seconds_since(int64_t begin_ns)
+double
+bench_seconds_since(int64_t begin_ns)
 {
 	return (double) (time_now_ns() - begin_ns) / 1e9;
 }
 
-static void
-print_row(const char *what, double value, double yardstick, const char *unit, double ratio, const char *bar)
+void
+bench_print_row(const char *what, double value, double yardstick, const char *unit, double ratio, const char *bar)
 {
 	printf("%-38s %12.3f %12.3f %-10s %8.2f   %s\n", what, value, yardstick, unit, ratio, bar);
 	fflush(stdout);
 }
 
-static bool
-run_command(const char *const *argv, const char *directory, const Account *account, Text *output)
+bool
+bench_run_command(const char *const *argv, const char *directory, const Account *account, Text *output)
 {
 	ProcessSpec spec = {.argv = argv, .directory = directory, .account = account};
 	ProcessEnd end;
@@ -141,15 +132,16 @@ measure_floor(const Bench *bench, double *seconds)
 	snprintf(log, sizeof(log), "%s/log", folder);
 	snprintf(options, sizeof(options), "-c listen_addresses= -c unix_socket_directories=%s", folder);
 	begin = time_now_ns();
-	done = run_command((const char *[]){initdb, "-D", data, "-A", "trust", "-U", "counterproof", "--no-locale", NULL},
-					   folder, account, NULL) &&
-		   run_command((const char *[]){pg_ctl, "-D", data, "-l", log, "-o", options, "-w", "start", NULL}, folder,
-					   account, NULL) &&
-		   run_command((const char *[]){pg_ctl, "-D", data, "-l", log, "-m", "immediate", "-w", "restart", NULL},
-					   folder, account, NULL) &&
-		   run_command((const char *[]){pg_ctl, "-D", data, "-w", "stop", NULL}, folder, account, NULL);
-	*seconds = seconds_since(begin);
-	return run_command(remove, NULL, NULL, NULL) && done;
+	done = bench_run_command(
+			   (const char *[]){initdb, "-D", data, "-A", "trust", "-U", "counterproof", "--no-locale", NULL}, folder,
+			   account, NULL) &&
+		   bench_run_command((const char *[]){pg_ctl, "-D", data, "-l", log, "-o", options, "-w", "start", NULL},
+							 folder, account, NULL) &&
+		   bench_run_command((const char *[]){pg_ctl, "-D", data, "-l", log, "-m", "immediate", "-w", "restart", NULL},
+							 folder, account, NULL) &&
+		   bench_run_command((const char *[]){pg_ctl, "-D", data, "-w", "stop", NULL}, folder, account, NULL);
+	*seconds = bench_seconds_since(begin);
+	return bench_run_command(remove, NULL, NULL, NULL) && done;
 }
 
 static bool
@@ -157,9 +149,9 @@ measure_run(const Bench *bench, const char *selection, const char *evidence, dou
 {
 	char *run = string_format("%s/run.sh", bench->home);
 	int64_t begin = time_now_ns();
-	bool done = run_command((const char *[]){run, selection, "--evidence", evidence, NULL}, NULL, NULL, NULL);
+	bool done = bench_run_command((const char *[]){run, selection, "--evidence", evidence, NULL}, NULL, NULL, NULL);
 
-	*seconds = seconds_since(begin);
+	*seconds = bench_seconds_since(begin);
 	free(run);
 	return done;
 }
@@ -182,12 +174,13 @@ bench_suite(const Bench *bench, const char *evidence)
 			return false;
 		}
 	}
-	floor_seconds = median(floors, bench->pairs);
-	suite_seconds = median(suite, bench->pairs);
-	single_seconds = median(single, bench->pairs);
-	print_row("./run.sh 32 / floor", suite_seconds, floor_seconds, "s", suite_seconds / floor_seconds, "at most 3");
-	print_row("./run.sh 32-B / floor", single_seconds, floor_seconds, "s", single_seconds / floor_seconds,
-			  "at most 1.5");
+	floor_seconds = bench_median(floors, bench->pairs);
+	suite_seconds = bench_median(suite, bench->pairs);
+	single_seconds = bench_median(single, bench->pairs);
+	bench_print_row("./run.sh 32 / floor", suite_seconds, floor_seconds, "s", suite_seconds / floor_seconds,
+					"at most 3");
+	bench_print_row("./run.sh 32-B / floor", single_seconds, floor_seconds, "s", single_seconds / floor_seconds,
+					"at most 1.5");
 	return true;
 }
 
@@ -249,8 +242,8 @@ bench_memory(const Bench *bench, const char *evidence)
 
 	if (done)
 	{
-		print_row("runner's peak, 5 x suite 32", (double) wait.peak_kib / 1024, 64, "MiB",
-				  (double) wait.peak_kib / 1024 / 64, "at most 1");
+		bench_print_row("runner's peak, 5 x suite 32", (double) wait.peak_kib / 1024, 64, "MiB",
+						(double) wait.peak_kib / 1024 / 64, "at most 1");
 	}
 	process_free(wait.process);
 	free(program);
@@ -288,7 +281,7 @@ like_client(int worker, void *context)
 			   (result.outcome == LIKE_CHANGED || result.outcome == LIKE_NOOP);
 		calls++;
 	}
-	load->rate[worker] = (double) calls / seconds_since(begin);
+	load->rate[worker] = (double) calls / bench_seconds_since(begin);
 	session_close(session);
 	return done;
 }
@@ -327,7 +320,7 @@ measure_pgbench(const Bench *bench, const char *conninfo, int clients, const cha
 	const char *argv[] = {bench->pgbench, "-n", "-M", "prepared", "-c",   count,    "-j",
 						  count,          "-T", time, "-f",       script, conninfo, NULL};
 	const char *found;
-	bool done = run_command(argv, NULL, NULL, &output);
+	bool done = bench_run_command(argv, NULL, NULL, &output);
 
 	found = strstr(text_get(&output), "tps = ");
 	done = done && found != NULL;
@@ -377,8 +370,8 @@ bench_like_at(const Bench *bench, const char *conninfo, const char *script, int 
 		}
 	}
 	snprintf(what, sizeof(what), "like(), %d client%s / pgbench", clients, clients > 1 ? "s" : "");
-	print_row(what, median(ours, LIKE_PAIRS), median(theirs, LIKE_PAIRS), "1/s",
-			  median(ours, LIKE_PAIRS) / median(theirs, LIKE_PAIRS), "at least 0.9");
+	bench_print_row(what, bench_median(ours, LIKE_PAIRS), bench_median(theirs, LIKE_PAIRS), "1/s",
+					bench_median(ours, LIKE_PAIRS) / bench_median(theirs, LIKE_PAIRS), "at least 0.9");
 	return true;
 }
 
@@ -427,7 +420,7 @@ measure_bare(Session *session, double *seconds)
 
 	begin = time_now_ns();
 	done = done && session_execute(session, "INSERT INTO processed_event SELECT seq, 'APPLIED' FROM like_outbox");
-	*seconds = seconds_since(begin);
+	*seconds = bench_seconds_since(begin);
 	return done;
 }
 
@@ -441,7 +434,7 @@ measure_drain(Session *session, double *seconds)
 
 	begin = time_now_ns();
 	done = done && like_drain(session, DRAIN_BATCH, &totals);
-	*seconds = seconds_since(begin);
+	*seconds = bench_seconds_since(begin);
 	if (done && (totals.applied != DRAIN_EVENTS || !like_audit_read_side(session, &result) || result.lag != 0 ||
 				 result.count_mismatch_items != 0))
 	{
@@ -484,8 +477,9 @@ bench_drain_over(Session *session, int items)
 	snprintf(what, sizeof(what), "drain by 10,000, %d items / bare", items);
 	if (done)
 	{
-		print_row(what, DRAIN_EVENTS / median(ours, DRAIN_PAIRS), DRAIN_EVENTS / median(bare, DRAIN_PAIRS), "events/s",
-				  median(bare, DRAIN_PAIRS) / median(ours, DRAIN_PAIRS), "at least 0.35");
+		bench_print_row(what, DRAIN_EVENTS / bench_median(ours, DRAIN_PAIRS),
+						DRAIN_EVENTS / bench_median(bare, DRAIN_PAIRS), "events/s",
+						bench_median(bare, DRAIN_PAIRS) / bench_median(ours, DRAIN_PAIRS), "at least 0.35");
 	}
 	return done;
 }
@@ -591,8 +585,8 @@ run_proxy(ProxyLoad *load)
 	{
 		more_us[i] = load->through_us[i] - load->direct_us[i];
 	}
-	print_row("round trip by the proxy - directly", median(more_us, PROXY_PAIRS), PROXY_BAR_US, "us",
-			  median(more_us, PROXY_PAIRS) / PROXY_BAR_US, "at most 1");
+	bench_print_row("round trip by the proxy - directly", bench_median(more_us, PROXY_PAIRS), PROXY_BAR_US, "us",
+					bench_median(more_us, PROXY_PAIRS) / PROXY_BAR_US, "at most 1");
 	return true;
 }
 
@@ -619,7 +613,7 @@ bench_proxy(const Bench *bench, Cluster *cluster)
 		{
 			proxy_free(load.proxy);
 		}
-		done = run_command((const char *[]){"/bin/rm", "-rf", folder, NULL}, NULL, NULL, NULL) && done;
+		done = bench_run_command((const char *[]){"/bin/rm", "-rf", folder, NULL}, NULL, NULL, NULL) && done;
 	}
 	close(load.stop);
 	free(upstream);
@@ -657,7 +651,7 @@ wanted(int argc, char **argv, const char *name)
 static bool
 words_known(int argc, char **argv)
 {
-	static const char *const known[] = {"suite", "memory", "like", "drain", "proxy", NULL};
+	static const char *const known[] = {"suite", "memory", "like", "drain", "proxy", "crashpoints", NULL};
 
 	for (int i = 1; i < argc; i++)
 	{
@@ -689,7 +683,8 @@ bench_all(Bench *bench, int argc, char **argv)
 	done = done && (!wanted(argc, argv, "like") || with_cluster(bench, bench_like));
 	done = done && (!wanted(argc, argv, "drain") || with_cluster(bench, bench_drain));
 	done = done && (!wanted(argc, argv, "proxy") || with_cluster(bench, bench_proxy));
-	return run_command((const char *[]){"/bin/rm", "-rf", evidence, NULL}, NULL, NULL, NULL) && done;
+	done = done && (!wanted(argc, argv, "crashpoints") || bench_crashpoints(bench));
+	return bench_run_command((const char *[]){"/bin/rm", "-rf", evidence, NULL}, NULL, NULL, NULL) && done;
 }
 
 int
@@ -704,7 +699,7 @@ main(int argc, char **argv)
 
 	if (bindir == NULL || bench.home == NULL || bench.programs == NULL || bench.pgbench == NULL)
 	{
-		report_error("start through ./run.sh bench [suite] [memory] [like] [drain] [proxy]");
+		report_error("start through ./run.sh bench [suite] [memory] [like] [drain] [proxy] [crashpoints]");
 		return EXIT_CODE_USAGE;
 	}
 	if (!words_known(argc, argv))

@@ -2,7 +2,10 @@
  * crashpoints: hand the files over to the enumerator.
  */
 #include <glob.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 
@@ -15,6 +18,20 @@ possible(const Options *options)
 		return false;
 	}
 	return command_refuse_case_options(options, "crashpoints");
+}
+
+/* As ./run.sh of the checkout finds it: one that is named from another folder is named in full. The caller frees. */
+static char *
+name_from_home(const Options *options, const char *file)
+{
+	char here[PATH_MAX];
+	char absolute[PATH_MAX];
+
+	if ((getcwd(here, sizeof(here)) != NULL && strcmp(here, options->home) == 0) || realpath(file, absolute) == NULL)
+	{
+		return string_copy(file);
+	}
+	return string_copy(absolute);
 }
 
 /* The command for one of the files; the caller frees. */
@@ -56,6 +73,43 @@ run_files(const Options *options, const RunnerConfig *config, const char *const 
 	return code;
 }
 
+static ExitCode
+run_named(const Options *options, RunnerConfig *config, const char *const *words, int word_count)
+{
+	char **names = memory_get(sizeof(char *) * (size_t) word_count);
+	const char *const *files = (const char *const *) names;
+	Text replay = {0};
+	ExitCode code;
+
+	for (int i = 0; i < word_count; i++)
+	{
+		names[i] = name_from_home(options, words[i]);
+	}
+	command_replay(&replay, options, "crashpoints", files, word_count);
+	config->replay = text_get(&replay);
+	code = run_files(options, config, files, word_count);
+	for (int i = 0; i < word_count; i++)
+	{
+		free(names[i]);
+	}
+	free(names);
+	text_free(&replay);
+	return code;
+}
+
+static ExitCode
+run_shipped(const Options *options, RunnerConfig *config, const glob_t *files)
+{
+	Text replay = {0};
+	ExitCode code;
+
+	command_replay(&replay, options, "crashpoints", NULL, 0);
+	config->replay = text_get(&replay);
+	code = run_files(options, config, (const char *const *) files->gl_pathv, (int) files->gl_pathc);
+	text_free(&replay);
+	return code;
+}
+
 /* The files that come with the lab: those that are clean, then those that are known to be wrong. */
 static bool
 find_shipped(const Options *options, glob_t *files)
@@ -78,7 +132,6 @@ command_crashpoints(const Options *options, const char *const *words, int word_c
 {
 	RunnerConfig config = options->runner;
 	glob_t shipped = {0};
-	Text replay = {0};
 	ExitCode code;
 
 	if (!possible(options))
@@ -93,11 +146,7 @@ command_crashpoints(const Options *options, const char *const *words, int word_c
 	{
 		notice_set_level(NOTICE_DEBUG);
 	}
-	command_replay(&replay, options, "crashpoints", words, word_count);
-	config.replay = text_get(&replay);
-	code = word_count > 0 ? run_files(options, &config, words, word_count)
-						  : run_files(options, &config, (const char *const *) shipped.gl_pathv, (int) shipped.gl_pathc);
+	code = word_count > 0 ? run_named(options, &config, words, word_count) : run_shipped(options, &config, &shipped);
 	globfree(&shipped);
-	text_free(&replay);
 	return code;
 }

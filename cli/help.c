@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "twins/twins.h"
 
 static void
 print_exit_codes(void)
@@ -35,7 +36,27 @@ print_exit_codes(void)
 static void
 print_command(const Command *command)
 {
-	printf("  ./run.sh %-20s  %s\n", command->usage, command->summary);
+	printf("  ./run.sh %-21s  %s\n", command->usage, command->summary);
+}
+
+/* What its words are, where neither `list` nor the usage tells. */
+static void
+print_words(const Command *command)
+{
+	if (command->run == command_crashpoints)
+	{
+		printf(
+			"\nFILE is YAML: the program, its setup, and SQL that must return no row. crashpoints/README.md has all of it.\n"
+			"Without one, the files in crashpoints/ and crashpoints/twins/.\n");
+	}
+	if (command->run == command_mutants)
+	{
+		printf("\nID is one of these twins; all without one\n");
+		for (const Twin *twin = twins; twin->id != NULL; twin++)
+		{
+			printf("  %-5s %-9s %s\n", twin->id, twin->layer, twin->wrong);
+		}
+	}
 }
 
 ExitCode
@@ -61,6 +82,7 @@ command_help(const Options *options, const char *const *words, int word_count)
 		if (strcmp(command->name, words[0]) == 0)
 		{
 			print_command(command);
+			print_words(command);
 			if (command->takes_options)
 			{
 				printf("\nOptions, before or after the words\n");

@@ -17,8 +17,8 @@ const Command commands[] = {
 	{"crashpoints", "crashpoints [FILE...]",
 	 "a program against a fault at every message that it exchanges with the server", command_crashpoints, true},
 	{"list", "list [WORD...]", "every case with its kind and claim", command_list, false},
-	{"test", "test [ARGUMENT...]", "what CI runs: the tests of the lab itself and suite 32; arguments go to ctest",
-	 NULL, false},
+	{"test", "test [ARGUMENT...]",
+	 "what CI runs: the lab's own tests, all suites again under sanitizers; arguments go to ctest", NULL, false},
 	{"bench", "bench [ARGUMENT...]", "measurements side by side, as a table", NULL, false},
 	{"help", "help [COMMAND]", "this, or what a command takes", command_help, false},
 	{.name = NULL},
@@ -51,6 +51,11 @@ dispatch(const Options *options)
 		(command == NULL || command->run != command_crashpoints))
 	{
 		report_error("--points, --fault and --sample are for crashpoints");
+		return EXIT_CODE_USAGE;
+	}
+	if (options->brief && (command == NULL || (command->run != command_mutants && command->run != command_all)))
+	{
+		report_error("--brief is for mutants");
 		return EXIT_CODE_USAGE;
 	}
 	if (command == NULL)

@@ -45,7 +45,7 @@ typedef struct
 {
 	const char *name;
 	char letter;          /* 0: none */
-	const char *variable; /* its twin in the environment */
+	const char *variable; /* its name in the environment */
 	OptionType type;
 	size_t offset; /* into Options */
 	double least, most;
@@ -69,7 +69,7 @@ static const OptionRow ROWS[] = {
 	{"shard", 0, "COUNTERPROOF_SHARD", TYPE_SHARD, offsetof(Options, shard), 1, SHARDS_MAX, "I/N",
 	 "run the I-th of N parts of the selection", true},
 	{"variant", 0, "COUNTERPROOF_VARIANT", TYPE_TEXT, IN_RUNNER(variant), 0, 0, "ID",
-	 "run the cases over this twin of the system, one of those that `mutants` lists", true},
+	 "run the cases over this twin of the system, one of those that `help mutants` lists", true},
 	{"brief", 0, "COUNTERPROOF_BRIEF", TYPE_FLAG, offsetof(Options, brief), 0, 1, NULL,
 	 "mutants: run each twin only over the case that must catch it", false},
 	{"points", 0, "COUNTERPROOF_POINTS", TYPE_POINTS, offsetof(Options, points), 1, POINTS_MAX, "A-B",
@@ -714,5 +714,5 @@ options_print_help(FILE *stream)
 	}
 	fprintf(
 		stream,
-		"Each of the others has a twin in the environment: --until-fail is COUNTERPROOF_UNTIL_FAIL=1. The command line wins.\n");
+		"Each but --help can also stand in the environment: --until-fail is COUNTERPROOF_UNTIL_FAIL=1. The command line wins.\n");
 }

@@ -4,6 +4,7 @@
  */
 #include "base.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -554,6 +555,48 @@ file_read(const char *path, Text *text)
 	}
 	close(fd);
 	return true;
+}
+
+bool
+folder_files(const char *folder, const char *ending, char ***paths, size_t *count)
+{
+	struct dirent **entries;
+	int found = scandir(folder, &entries, NULL, alphasort);
+
+	*paths = NULL;
+	*count = 0;
+	if (found < 0)
+	{
+		if (errno == ENOENT)
+		{
+			return true;
+		}
+		report_error("cannot read the folder %s: %s", folder, strerror(errno));
+		return false;
+	}
+	*paths = memory_get(sizeof(char *) * ((size_t) found + 1));
+	for (int i = 0; i < found; i++)
+	{
+		size_t length = strlen(entries[i]->d_name);
+
+		if (length > strlen(ending) && strcmp(entries[i]->d_name + length - strlen(ending), ending) == 0)
+		{
+			(*paths)[(*count)++] = string_format("%s/%s", folder, entries[i]->d_name);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return true;
+}
+
+void
+paths_free(char **paths, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+	{
+		free(paths[i]);
+	}
+	free(paths);
 }
 
 bool

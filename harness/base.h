@@ -147,6 +147,13 @@ extern const char *string_nearest(const char *word, const char *const *candidate
 /* Read a whole file into text (appended). false: reported. */
 extern bool file_read(const char *path, Text *text) MUST_CHECK;
 
+/*
+ * The paths of the files in a folder whose names end so, in the order of their names. *paths is allocated, so is each of them:
+ * free with paths_free(). false: the folder cannot be read; reported, unless it is not there, which is no files.
+ */
+extern bool folder_files(const char *folder, const char *ending, char ***paths, size_t *count) MUST_CHECK;
+extern void paths_free(char **paths, size_t count);
+
 /* Write all, also through a full pipe or a signal half way: then in several write(2). false: errno says why. */
 extern bool file_write(int fd, const char *bytes, size_t length) MUST_CHECK;
 

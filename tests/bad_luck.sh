@@ -36,6 +36,7 @@ expect 2 '--repeat' 32-A --repeat 0
 expect 2 '--jobs' 32-A --jobs many
 expect 2 '--shard' 32-A --shard 3/2
 expect 2 '' --keep --repeat 2 32-A
+expect 2 '--brief' 32-A --brief
 COUNTERPROOF_REPEAT=none expect 2 'COUNTERPROOF_REPEAT' 32-A
 
 # --- the server's binaries and folders ---

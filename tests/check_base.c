@@ -83,6 +83,42 @@ START_TEST(a_notice_is_one_line)
 }
 END_TEST
 
+START_TEST(files_of_a_folder_come_in_order)
+{
+	char odd[] = "/tmp/check_base_[files]*_XXXXXX";
+	char path[200];
+	char **files;
+	size_t count;
+
+	ck_assert_ptr_nonnull(mkdtemp(odd));
+	for (const char *const *name = (const char *const[]){"b.sql", "a.sql", "c.txt", ".sql", NULL}; *name != NULL;
+		 name++)
+	{
+		snprintf(path, sizeof(path), "%s/%s", odd, *name);
+		ck_assert(file_replace(path, ""));
+	}
+	ck_assert(folder_files(odd, ".sql", &files, &count));
+	ck_assert_uint_eq(count, 2);
+	snprintf(path, sizeof(path), "%s/a.sql", odd);
+	ck_assert_str_eq(files[0], path);
+	paths_free(files, count);
+	snprintf(path, sizeof(path), "%s/none", odd);
+	ck_assert(folder_files(path, ".sql", &files, &count));
+	ck_assert_uint_eq(count, 0);
+	paths_free(files, count);
+	snprintf(path, sizeof(path), "%s/a.sql", odd);
+	ck_assert(!folder_files(path, ".sql", &files, &count));
+	paths_free(files, count);
+	for (const char *const *name = (const char *const[]){"b.sql", "a.sql", "c.txt", ".sql", NULL}; *name != NULL;
+		 name++)
+	{
+		snprintf(path, sizeof(path), "%s/%s", odd, *name);
+		(void) unlink(path);
+	}
+	(void) rmdir(odd);
+}
+END_TEST
+
 static void *
 report_many(void *context)
 {
@@ -492,6 +528,7 @@ add_tests(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 20);
 	tcase_add_test(tcase, a_notice_is_one_line);
+	tcase_add_test(tcase, files_of_a_folder_come_in_order);
 	tcase_add_test(tcase, threads_report_whole_lines);
 	tcase_add_test(tcase, a_deadline_scales_and_never_rounds_to_zero);
 	tcase_add_test(tcase, less_than_a_millisecond_left_is_one);

@@ -163,6 +163,12 @@ static const struct
 	{"program: x\n" ONCE "timeout: abc\n", "3:10: Invalid INT value: 'abc'"},
 	{"program: x\n" ONCE "timeout: [1]\n", "3:10: Expecting INT, got event: SEQUENCE_START"},
 	{"program: x\n" ONCE "timeout: 0\n", "3:10: timeout is a number from 1 to 3600, not 0"},
+	{"program: x\n" ONCE "timeout: 1.5\n", "3:10: timeout is a number from 1 to 3600, not 1.5"},
+	{"program: x\n" ONCE "timeout: 010\n", "3:10: timeout is a number from 1 to 3600, not 010"},
+	{"program: x\ninvariants: [{name: a, sql: \"b\\0c\"}]\n", "2:29: a text with a zero byte"},
+	{"program: x\ninvariants: [{name: recovers, sql: b}]\n",
+	 "2:13: \"recovers\" is the name of the invariant that is there always"},
+	{"program: &a x\nrecover: *a\n" ONCE, "2:1: YAML alias unsupported"},
 	{"program: x\n" ONCE "pause: 600001\n", "3:8: pause is a number from 1 to 600000, not 600001"},
 	{"program: x\n" ONCE "settle: -1\n", "3:9: settle is a number from 1 to 600000, not -1"},
 	{"program: x\n" ONCE "expect: trouble\n", "3:9: \"trouble\" is none of: clean, violation"},
@@ -193,6 +199,9 @@ START_TEST(files_that_are_not_there)
 	ck_assert_ptr_null(crash_plan_read("/nowhere/x.yaml"));
 	notice_last_error(error, sizeof(error));
 	ck_assert_str_eq(error, "/nowhere/x.yaml: No such file or directory");
+	ck_assert_ptr_null(crash_plan_read("two\nlines.yaml"));
+	notice_last_error(error, sizeof(error));
+	ck_assert_str_eq(error, "the name of a file has a control character: two ...");
 	free(expected);
 }
 END_TEST
@@ -517,8 +526,8 @@ static int
 crash(const char *content, const char *options, Text *output)
 {
 	char *path = write_file("run.yaml", content);
-	char *line =
-		string_format("exec %s/counterproof crashpoints %s --evidence %s/evidence %s", programs, path, folder, options);
+	char *line = string_format("exec '%s/counterproof' crashpoints '%s' --evidence '%s/evidence' %s", programs, path,
+							   folder, options);
 	const char *argv[] = {"/bin/sh", "-c", line, NULL};
 	ProcessSpec spec = {.argv = argv, .own_group = true};
 	ProcessEnd end;
@@ -623,7 +632,8 @@ START_TEST(the_replay_of_a_violation_shows_it_again)
 	assert_run(WITHOUT_KEY INSERT ONCE, "--point 11 --fault cut", EXIT_CODE_FAIL,
 			   "FAIL     #11 server CommandComplete COMMIT, cut: once; expected 0 rows, got 1");
 	assert_run(WITHOUT_KEY INSERT ONCE, "--point 10 --fault cut", EXIT_CODE_PASS, "partial: 1 of 52 runs");
-	assert_run(WITHOUT_KEY INSERT ONCE, "--points 14-20", EXIT_CODE_INCONCLUSIVE, "nothing was tried");
+	assert_run(WITHOUT_KEY INSERT ONCE, "--points 14-20", EXIT_CODE_INCONCLUSIVE,
+			   "nothing was tried: the program has 13 points");
 }
 END_TEST
 
@@ -655,6 +665,16 @@ START_TEST(a_recovery_that_never_succeeds_is_a_violation)
 			   "kill-client: recovers; expected exit 0, got exit 7 at the last of 5 attempts");
 	assert_run(WITH_KEY INSERT "recover: sleep 30\ntimeout: 1\n" ONCE, "--point 11 --fault kill-client", EXIT_CODE_FAIL,
 			   "recovers; expected exit 0, got attempt 1 still ran after 1000 ms");
+}
+END_TEST
+
+/* At its last message the program has done its work, and the one beside it has not. */
+START_TEST(who_runs_beside_is_recovered_too)
+{
+	assert_run(WITH_KEY INSERT "concurrent: [crash-client, SELECT pg_sleep(0.5), INSERT INTO done VALUES (2)]\n"
+							   "recover: crash-client 'INSERT INTO done VALUES (2) ON CONFLICT DO NOTHING'\n"
+							   "invariants: [{name: both, sql: SELECT count(*) FROM done HAVING count(*) <> 2}]\n",
+			   "--point 13 --fault stop-server", EXIT_CODE_PASS, "held 1");
 }
 END_TEST
 
@@ -722,6 +742,52 @@ START_TEST(a_reference_that_fails)
 			   "its setup_program failed: exit 1; last line: oh no");
 	assert_run(WITH_KEY "program: nothing-of-that-name\n" ONCE, "", EXIT_CODE_BROKEN, "not found");
 	assert_run("program: x\ntiemout: 3\n" ONCE, "", EXIT_CODE_USAGE, "unknown key");
+}
+END_TEST
+
+/* What is no query returns no row whatever has happened: taken for one, it would hold for ever. */
+static const struct
+{
+	const char *sql;
+	ExitCode code;
+	const char *part;
+} INVARIANTS[] = {
+	{"DO $$BEGIN END$$", EXIT_CODE_BROKEN, "invariant odd cannot be asked: syntax error at or near \"DO\""},
+	{"-- SELECT 1", EXIT_CODE_BROKEN, "cannot be asked: syntax error at end of input"},
+	{"WITH d AS (DELETE FROM done RETURNING 1) SELECT FROM d WHERE false", EXIT_CODE_BROKEN, "cannot be asked: "},
+	{"SELECT 1 WHERE false; SELECT 1", EXIT_CODE_BROKEN, "cannot be asked: cannot insert multiple commands"},
+	{"SELECT 1 WHERE pg_sleep(60) IS NULL", EXIT_CODE_BROKEN, "canceling statement due to statement timeout"},
+	{"SELECT FROM done", EXIT_CODE_FAIL, "odd; expected 0 rows, got 1"},
+	{"SELECT repeat('x', 1000) FROM generate_series(1, 100000)", EXIT_CODE_FAIL, "got 1000 or more"},
+	{"WITH d AS (TABLE done) SELECT FROM d WHERE id <> 1; -- a comment", EXIT_CODE_PASS, "held 1"},
+};
+
+START_TEST(an_invariant_is_a_query_that_only_reads)
+{
+	char *content = string_format("setup: CREATE TABLE done (id int)\n" INSERT_ONCE
+								  "timeout: 1\ninvariants:\n  - name: odd\n    sql: |\n      %s\n",
+								  INVARIANTS[_i].sql);
+
+	assert_run(content, "--point 4 --fault cut", INVARIANTS[_i].code, INVARIANTS[_i].part);
+	free(content);
+}
+END_TEST
+
+/* The server says in its log what a full disk makes it say. */
+START_TEST(what_a_full_disk_does_is_no_violation)
+{
+	assert_run(WITH_KEY "program: [crash-client, \"DO $$BEGIN RAISE LOG 'No space left on device'; END$$\", BEGIN, "
+						"INSERT INTO done VALUES (1), COMMIT]\n" ONCE,
+			   "--point 14 --fault kill-client", EXIT_CODE_BROKEN, "the disk of the server was full");
+}
+END_TEST
+
+START_TEST(a_reference_that_cannot_be_judged)
+{
+	assert_run(WITH_KEY
+			   "program: setsid crash-client 'SELECT pg_sleep(60)' & sleep 0.3; exec crash-client 'SELECT 1'\n"
+			   "concurrent: PGHOST=$PGHOST setsid crash-client 'SELECT pg_sleep(60)' & sleep 0.3\ntimeout: 1\n" ONCE,
+			   "--jobs 1 --point 1", EXIT_CODE_BROKEN, "without any fault, a backend of the run was still at work");
 }
 END_TEST
 
@@ -827,10 +893,14 @@ make_suite(void)
 	tcase_add_test(runs, the_replay_of_a_violation_shows_it_again);
 	tcase_add_test(runs, a_recovery_that_never_succeeds_is_a_violation);
 	tcase_add_test(runs, a_recovery_is_tried_five_times);
+	tcase_add_test(runs, who_runs_beside_is_recovered_too);
 	tcase_add_test(runs, a_program_that_hangs_after_the_fault_is_unknown);
 	tcase_add_test(runs, a_program_whose_messages_vary_is_named_and_matched_by_kind);
 	tcase_add_test(runs, a_point_that_does_not_come_again_is_unknown);
 	tcase_add_test(runs, a_reference_that_fails);
+	tcase_add_loop_test(runs, an_invariant_is_a_query_that_only_reads, 0, (int) LENGTH_OF(INVARIANTS));
+	tcase_add_test(runs, a_reference_that_cannot_be_judged);
+	tcase_add_test(runs, what_a_full_disk_does_is_no_violation);
 	tcase_add_test(runs, what_leaves_its_group_is_ended);
 	tcase_add_test(runs, a_program_known_to_be_wrong_has_to_be_found_wrong);
 	tcase_add_test(runs, a_file_that_needs_what_is_not_there_is_skipped);

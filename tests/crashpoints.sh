@@ -19,10 +19,14 @@ concurrent: setsid crash-client "SELECT pg_sleep(0.2)"
 invariants: [{name: once, sql: SELECT count(*) FROM done HAVING count(*) <> 1}]
 END
 
-# Sets pid to a run that was given so long.
+# Sets pid to a run that was given so long. A shell has what it runs aside ignore SIGINT, a run that has not begun, too.
 begin() { # seconds
-	"$program" crashpoints "$work/insert.yaml" --jobs 2 --color never >"$work/out" 2>"$work/err" </dev/null &
+	env --default-signal=INT "$program" crashpoints "$work/insert.yaml" --jobs 2 --color never >"$work/out" 2>"$work/err" </dev/null &
 	pid=$!
+	for _ in {1..500}; do # until the program is there, and SIGINT is no longer ignored
+		[[ $(cat "/proc/$pid/comm" 2>/dev/null) == counterproof ]] && break
+		read -rt 0.01 <> <(:) || true
+	done
 	read -rt "$1" <> <(:) || true
 }
 

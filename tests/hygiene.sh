@@ -26,7 +26,7 @@ declare -A layers=(
 	[cluster]=2 [history]=2 [proxy]=2
 	[point]=3 [fault]=3 [actor]=3 [oracle]=3
 	[evidence]=4
-	[scenario]=5 [runner]=5 [crashpoints]=5
+	[scenario]=5 [environment]=5 [progress]=5 [runner]=5 [crashpoints]=5
 )
 
 # Sets level: modules of harness/ have their layer, the rooms above it come in the order of the arrows.
@@ -74,6 +74,11 @@ check_layers() {
 			systems/*) complain "$file includes $target: a system knows session, point, base and its own headers" ;;
 			harness/oracle*:harness/base.h | harness/oracle*:harness/history.h | harness/oracle*:harness/oracle*) ;;
 			harness/oracle*) complain "$file includes $target: the judge knows the history alone" ;;
+		esac
+		case $file:$target in
+			"${target%/*}"/*:harness/*/* | "${target%/*}".c:harness/*/*) ;;
+			harness/runner/*:harness/scenario/*) ;; # the host of what an author of a case sees
+			*:harness/*/*) complain "$file includes $target: the inside of another module" ;;
 		esac
 	done < <(grep -rE --include='*.[ch]' '^[[:space:]]*#[[:space:]]*include "' harness systems scenarios cli)
 	while IFS=: read -r file _; do

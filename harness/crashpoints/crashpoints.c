@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "../cluster.h"
+#include "../environment.h"
 #include "../evidence.h"
+#include "../progress.h"
 #include "../reaper.h"
-#include "../runner/environment.h"
-#include "../runner/progress.h"
 #include "crew.h"
 
 #define SUITE "crashpoints"
@@ -362,7 +362,7 @@ end_file(FileRun *file, bool complete)
 
 	if (complete && file->failed == 0 && file->passed == 0 && file->unknown.length == 0)
 	{
-		text_append(&file->unknown, "nothing was tried");
+		text_append(&file->unknown, "nothing was tried: the program has %d points", file->points.count);
 	}
 	if (file->failed > 0)
 	{
@@ -531,6 +531,15 @@ run_files(Run *run)
 	return complete && closed && done ? runner_exit_code(&totals) : EXIT_CODE_BROKEN;
 }
 
+/* More jobs than processors wait for each other, and their deadlines with them. */
+static double
+crowding(int jobs)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return processors > 0 && jobs > processors ? (double) jobs / (double) processors : 1;
+}
+
 /* The lab is set up as for cases: the reaper first, so that a killed parent leaves nothing. */
 static ExitCode
 run_in_lab(Run *run)
@@ -542,23 +551,23 @@ run_in_lab(Run *run)
 							.case_count = run->count,
 							.replay = config->replay,
 							.keep = config->keep};
-	ExitCode code = EXIT_CODE_BROKEN;
+	ExitCode code;
 
 	environment_scrub();
-	time_set_scale(config->scale);
+	time_set_scale(config->scale * crowding(config->jobs));
 	interrupt_catch();
 	(void) signal(SIGPIPE, SIG_IGN);
 	if (!process_adopt_orphans() || !reaper_start())
 	{
-		return code;
+		return EXIT_CODE_BROKEN;
 	}
 	if (server_kit_find(&run->kit, config->pg_bin, config->pg_major))
 	{
 		server_kit_prefer_memory(&run->kit, config->jobs * SITE_BYTES);
 		run->evidence = evidence_open(&evidence);
-		code = run->evidence != NULL ? run_files(run) : interrupt_seen() ? EXIT_CODE_INTERRUPTED : EXIT_CODE_BROKEN;
-		evidence_free(run->evidence);
 	}
+	code = run->evidence != NULL ? run_files(run) : interrupt_seen() ? EXIT_CODE_INTERRUPTED : EXIT_CODE_BROKEN;
+	evidence_free(run->evidence);
 	reaper_dismiss();
 	return code;
 }

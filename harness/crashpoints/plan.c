@@ -283,7 +283,7 @@ hear(cyaml_log_t level, void *context, const char *format, va_list args)
 	{
 		(void) sscanf(where, "(line: %d, column: %d)", &reading->line, &reading->column);
 	}
-	else if (where == NULL && reading->complaint.length == 0)
+	else if (where == NULL && reading->complaint.length == 0 && strstr(text_get(&line), "Backtrace:") == NULL)
 	{
 		const char *said = text_get(&line);
 
@@ -415,16 +415,33 @@ schema_load(Reading *reading)
 
 /* --- what a schema does not know --- */
 
+/* libcyaml takes 1.5 for 1, and 010 for 8. */
 static bool
 check_range(Reading *reading, const char *key, const int *value, int most)
 {
 	const yaml_node_t *node = tree_value(reading, key);
+	const char *said = value != NULL ? (const char *) node->data.scalar.value : "";
 
-	if (value == NULL || (*value >= 1 && *value <= most))
+	if (value == NULL ||
+		(*value >= 1 && *value <= most && said[0] != '0' && strspn(said, "0123456789") == strlen(said)))
 	{
 		return true;
 	}
-	return refuse(reading, node->start_mark, "%s is a number from 1 to %d, not %d", key, most, *value);
+	return refuse(reading, node->start_mark, "%s is a number from 1 to %d, not %.80s", key, most, said);
+}
+
+/* A text would silently end there. */
+static bool
+check_zeros(const Reading *reading)
+{
+	for (const yaml_node_t *node = reading->tree.nodes.start; node < reading->tree.nodes.top; node++)
+	{
+		if (node->type == YAML_SCALAR_NODE && memchr(node->data.scalar.value, 0, node->data.scalar.length) != NULL)
+		{
+			return refuse(reading, node->start_mark, "a text with a zero byte");
+		}
+	}
+	return true;
 }
 
 static bool
@@ -453,6 +470,11 @@ check_sense(Reading *reading)
 		{
 			return refuse(reading, tree_value(reading, "invariants")->start_mark,
 						  "the name of an invariant is one line without tabs");
+		}
+		if (strcmp(raw->invariants[i].name, "recovers") == 0)
+		{
+			return refuse(reading, tree_value(reading, "invariants")->start_mark,
+						  "\"recovers\" is the name of the invariant that is there always");
 		}
 		for (unsigned j = 0; j < i; j++)
 		{
@@ -613,16 +635,31 @@ directory_of(const char *path)
 	return string_copy(absolute[0] != '\0' ? absolute : "/");
 }
 
+/* It names the case in the evidence, whose lines are one line each. */
+static bool
+check_name(const char *path)
+{
+	for (const char *at = path; *at != '\0'; at++)
+	{
+		if ((unsigned char) *at < ' ' || *at == 0x7f)
+		{
+			report_error("the name of a file has a control character: %.*s ...", (int) (at - path), path);
+			return false;
+		}
+	}
+	return true;
+}
+
 CrashPlan *
 crash_plan_read(const char *path)
 {
 	Reading reading = {.path = path};
-	char *directory = directory_of(path);
+	char *directory = check_name(path) ? directory_of(path) : NULL;
 	CrashPlan *plan = NULL;
 
 	if (directory != NULL && file_read(path, &reading.content) && tree_load(&reading))
 	{
-		if (schema_load(&reading) && check_sense(&reading))
+		if (check_zeros(&reading) && schema_load(&reading) && check_sense(&reading))
 		{
 			plan = plan_make(path, directory, reading.raw);
 		}

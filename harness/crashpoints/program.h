@@ -28,10 +28,10 @@ typedef struct
 	ProcessEnd end;
 } Program;
 
-/* false: reported. */
 /* Is there a program of this name where programs are looked for: in `programs`, then in PATH? */
 extern bool program_exists(const char *name, const char *programs);
 
+/* false: reported. */
 extern bool program_start(Program *program, const CrashCommand *command, const Surroundings *around) MUST_CHECK;
 
 extern bool program_runs(const Program *program); /* it was started, and its end was not taken */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "../reaper.h"
 
@@ -16,6 +17,7 @@
 #define REMOVE_MS 60000
 #define STRAYS_MS 5000
 #define STRAYS_MAX 64
+#define DISK_LEAST_BYTES (8 << 20) /* half of a segment of the log */
 
 /* A database is about 8 MB, and dropping one costs a checkpoint: so many, then everything goes at once. */
 #define DATABASES_MAX 64
@@ -393,4 +395,16 @@ int
 site_timeout_ms(const Site *site)
 {
 	return site->setup.run->timeout_s > 0 ? site->setup.run->timeout_s * 1000 : site->setup.plan->timeout_ms;
+}
+
+bool
+site_disk_was_full(const Site *site)
+{
+	Text log = {0};
+	struct statvfs room;
+	bool full = statvfs(site->folder, &room) == 0 && room.f_bavail * room.f_frsize < DISK_LEAST_BYTES;
+
+	full = full || (file_read(cluster_log(site->cluster), &log) && strstr(text_get(&log), strerror(ENOSPC)) != NULL);
+	text_free(&log);
+	return full;
 }

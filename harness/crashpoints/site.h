@@ -44,6 +44,10 @@ extern char *site_conninfo(const Site *site) MUST_CHECK;      /* of the run's da
 extern Surroundings site_surroundings(const Site *site);      /* through the proxy; without output */
 extern Surroundings site_surroundings_past(const Site *site); /* straight to the server */
 extern const char *site_folder(const Site *site);             /* for outputs: private, exists */
+
+/* The disk is full, or the server has said so in its log: what programs and invariants did then says nothing of them. */
+extern bool site_disk_was_full(const Site *site);
+
 extern Proxy *site_proxy(const Site *site);
 extern const CrashPlan *site_plan(const Site *site);
 extern int site_timeout_ms(const Site *site); /* of a run: the file's, or --timeout */

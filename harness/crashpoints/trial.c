@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #define ROWS_SHOWN 5
+#define ROWS_COUNTED 1000
+#define VALUE_SHOWN_BYTES 400
 #define LINES_SHOWN 6
 #define STOPPED_MS 2000
 #define RECOVERY_FIRST_US 10000 /* between two attempts to recover, doubled each time */
@@ -204,24 +206,49 @@ note_rows(Trial *trial, const char *invariant, const SqlResult *result)
 			const char *value = sql_is_null(result, row, column) ? "NULL" : sql_text(result, row, column);
 
 			text_append(notes, " %s=", sql_column_name(result, column));
-			for (; *value != '\0'; value++)
+			for (int i = 0; i < VALUE_SHOWN_BYTES && value[i] != '\0'; i++)
 			{
-				text_append_bytes(notes, *value == '\n' ? " " : value, 1);
+				text_append_bytes(notes, value[i] == '\n' ? " " : &value[i], 1);
 			}
 		}
 		text_append(notes, "\n");
 	}
 	if (rows > ROWS_SHOWN)
 	{
-		text_append(notes, "%s: and %d rows more\n", invariant, rows - ROWS_SHOWN);
+		text_append(notes, "%s: and %d rows%s more\n", invariant, rows - ROWS_SHOWN, rows == ROWS_COUNTED ? " or" : "");
 	}
+}
+
+/*
+ * As a cursor, in a transaction that only reads: a command, which returns no row whatever is the matter, is refused, no
+ * invariant changes what the next one sees, and one of a million rows costs no memory. No session's call but this waits
+ * for what a file says, so the server keeps the time.
+ */
+static SqlStatus
+fetch_rows(const Trial *trial, Session *session, const CrashInvariant *invariant, SqlResult **result)
+{
+	char *begin = string_format("BEGIN READ ONLY; SET LOCAL statement_timeout = %d", site_timeout_ms(trial->site));
+	char *declare = string_format("DECLARE invariant NO SCROLL CURSOR FOR %s", invariant->sql);
+	char *fetch = string_format("FETCH %d FROM invariant", ROWS_COUNTED);
+	SqlStatus status = SQL_LOST;
+
+	if (session_execute(session, begin))
+	{
+		status = session_try(session, NULL, declare, NO_ARGS);
+		status = status == SQL_OK ? session_try(session, result, fetch, NO_ARGS) : status;
+		session_rollback(session);
+	}
+	free(begin);
+	free(declare);
+	free(fetch);
+	return status;
 }
 
 static bool
 ask(Trial *trial, Session *session, const CrashInvariant *invariant, bool must)
 {
 	SqlResult *result = NULL;
-	SqlStatus status = session_try(session, &result, invariant->sql, NO_ARGS);
+	SqlStatus status = fetch_rows(trial, session, invariant, &result);
 	char rows[32];
 
 	if (status != SQL_OK)
@@ -237,7 +264,7 @@ ask(Trial *trial, Session *session, const CrashInvariant *invariant, bool must)
 	}
 	if (sql_rows(result) > 0)
 	{
-		snprintf(rows, sizeof(rows), "%d", sql_rows(result));
+		snprintf(rows, sizeof(rows), "%d%s", sql_rows(result), sql_rows(result) == ROWS_COUNTED ? " or more" : "");
 		violated(trial, invariant->name, "0 rows", rows);
 		note_rows(trial, invariant->name, result);
 	}
@@ -264,8 +291,12 @@ judge(Trial *trial, bool must)
 	trial->outcome->waited_ms = (time_now_ns() - begin_ns) / 1000000;
 	if (done && !alone)
 	{
-		done = !interrupt_seen() && !session_is_lost(session);
+		done = !must && !interrupt_seen() && !session_is_lost(session);
 		unknown(trial, "a backend of the run was still at work after %d ms", site_timeout_ms(trial->site));
+		if (must && !interrupt_seen())
+		{
+			report_error("%s: without any fault, %s", trial->plan->path, text_get(&trial->outcome->reason));
+		}
 	}
 	for (int i = 0; alone && done && i < trial->plan->invariant_count; i++)
 	{
@@ -542,6 +573,19 @@ needs_recovery(const Trial *trial, CrashFault fault)
 	return !program_succeeded(&trial->program) || (fault == CRASH_PAUSE && !program_succeeded(&trial->recovery));
 }
 
+/* The concurrent program may end after all that, without having done its work: the stop of the server was its, too. */
+static bool
+recover_all(Trial *trial, CrashFault fault)
+{
+	bool needed = needs_recovery(trial, fault);
+
+	if ((needed && !recover(trial)) || !await_own_end(trial, &trial->concurrent, "the concurrent program"))
+	{
+		return false;
+	}
+	return needed || trial->plan->concurrent.argv == NULL || program_succeeded(&trial->concurrent) || recover(trial);
+}
+
 static void
 arm(Trial *trial, const CrashPoint *point, bool by_kind)
 {
@@ -602,8 +646,7 @@ run_with_fault(Trial *trial, const CrashPoint *point, CrashFault fault)
 	{
 		return true;
 	}
-	return strike(trial, fault) && (!needs_recovery(trial, fault) || recover(trial)) &&
-		   await_own_end(trial, &trial->concurrent, "the concurrent program") && judge(trial, false);
+	return strike(trial, fault) && recover_all(trial, fault) && judge(trial, false);
 }
 
 bool
@@ -619,6 +662,11 @@ trial_run(Site *site, const CrashPoint *point, bool by_kind, CrashFault fault, T
 		done = run_with_fault(&trial, point, fault);
 		conclude(&trial);
 		trial_close(&trial);
+	}
+	if (done && outcome->verdict == TRIAL_VIOLATED && site_disk_was_full(site))
+	{
+		report_error("%s: the disk of the server was full: what looks violated may not be", trial.plan->path);
+		done = false;
 	}
 	outcome->duration_ns = time_now_ns() - begin_ns;
 	return done;

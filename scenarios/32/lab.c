@@ -1,4 +1,3 @@
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +42,9 @@ load_twin(Scene *scene, Session *session, const char *system)
 {
 	const char *variant = scene_variant(scene);
 	const Twin *twin = variant == NULL ? NULL : twin_find(variant);
-	char *pattern;
-	glob_t files = {0};
+	char *path;
+	char **files;
+	size_t count;
 
 	if (twin == NULL)
 	{
@@ -53,14 +53,14 @@ load_twin(Scene *scene, Session *session, const char *system)
 	twin_does = twin_steps(twin);
 	chosen = &twin_does;
 	note(scene, "twin %s: %s", twin->id, twin->wrong);
-	pattern = string_format("%s/mutants/%s/*.sql", scene_sql(scene, system), twin->id);
-	(void) glob(pattern, 0, NULL, &files);
-	for (size_t i = 0; i < files.gl_pathc; i++)
+	path = string_format("%s/mutants/%s", system, twin->id);
+	require(scene, folder_files(scene_sql(scene, path), ".sql", &files, &count));
+	for (size_t i = 0; i < count; i++)
 	{
-		require(scene, session_execute_file(session, files.gl_pathv[i]));
+		require(scene, session_execute_file(session, files[i]));
 	}
-	globfree(&files);
-	free(pattern);
+	paths_free(files, count);
+	free(path);
 }
 
 void

@@ -1,4 +1,8 @@
-#include "client_steps.h"
+/*
+ * How clients run a transaction that has several parts: whole, as it must be, and four ways that are wrong after 40001 or
+ * 40P01. And one way to send a request again that makes it another request.
+ */
+#include "wrong_steps.h"
 
 #include <inttypes.h>
 #include <unistd.h>

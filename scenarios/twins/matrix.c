@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "environment.h"
 #include "evidence.h"
 #include "proc.h"
 #include "reaper.h"
 #include "registry.h"
-#include "runner/environment.h"
 
 #define SUITE "mutants"
 
@@ -118,17 +118,21 @@ catches_a_twin(const Matrix *matrix, const Scenario *scenario)
 }
 
 /* All of them; in short those that must catch a twin. A row that runs one case has its name. */
+static bool
+row_runs(const Matrix *matrix, const Row *row, const Scenario *scenario)
+{
+	return row->only != NULL ? strcmp(row->only, scenario->id) == 0
+							 : !matrix->config->brief || catches_a_twin(matrix, scenario);
+}
+
 static void
 words_add_cases(const Matrix *matrix, const Row *row, Words *words)
 {
 	for (int i = 0; registry_scenarios[i] != NULL; i++)
 	{
-		const char *id = registry_scenarios[i]->id;
-
-		if (row->only != NULL ? strcmp(row->only, id) == 0
-							  : !matrix->config->brief || catches_a_twin(matrix, registry_scenarios[i]))
+		if (row_runs(matrix, row, registry_scenarios[i]))
 		{
-			words_add(words, "%s", id);
+			words_add(words, "%s", registry_scenarios[i]->id);
 		}
 	}
 }
@@ -369,15 +373,18 @@ tell_cells(Matrix *matrix, int index)
 	text_free(&survived);
 }
 
-/* Red cells of the system as it is, one of which would make every other row worthless. */
+/*
+ * Cells that are not green though their case was to run: of the system as it is, one would make every other row worthless.
+ * A case of which nothing was recorded is not green either.
+ */
 static int
-red_cells(const Row *row)
+red_cells(const Matrix *matrix, const Row *row)
 {
 	int red = 0;
 
 	for (int i = 0; registry_scenarios[i] != NULL; i++)
 	{
-		red += row->cells[i].state == CELL_CAUGHT || row->cells[i].state == CELL_NO_VERDICT;
+		red += row_runs(matrix, row, registry_scenarios[i]) && row->cells[i].state != CELL_SURVIVED;
 	}
 	return red;
 }
@@ -391,15 +398,16 @@ tell_verdict(Matrix *matrix, int index)
 
 	if (row->twin == NULL)
 	{
+		int red_count = red_cells(matrix, row);
 		char red[16];
 
-		snprintf(red, sizeof(red), "%d", red_cells(row));
-		holds = matrix->system_green = red_cells(row) == 0;
+		snprintf(red, sizeof(red), "%d", red_count);
+		holds = matrix->system_green = red_count == 0;
 		say(matrix, index, holds ? LINE_PASS : LINE_FAIL, "0", red, "cases that do not pass over the system as it is");
 	}
 	else if (row->canary)
 	{
-		holds = matrix->canary_survived = cell == NULL && red_cells(row) == 0;
+		holds = matrix->canary_survived = cell == NULL && red_cells(matrix, row) == 0;
 		say(matrix, index, holds ? LINE_PASS : LINE_FAIL, "survived", holds ? "survived" : "caught",
 			"%s while %s is switched off and only %s runs", row->twin->id, row->twin->caught_in, row->only);
 	}
@@ -601,13 +609,17 @@ tell_matrix(Matrix *matrix)
 static void
 conclude(Matrix *matrix)
 {
-	char *conclusion =
-		string_format("caught=%d survived=%d canary=%s%s", matrix->caught, matrix->survived,
-					  matrix->canary_survived ? "survived" : "caught", matrix->system_green ? "" : " system=red");
+	Text text = {0};
 
+	text_append(&text, "caught=%d survived=%d canary=%s%s", matrix->caught, matrix->survived,
+				matrix->canary_survived ? "survived" : "caught", matrix->system_green ? "" : " system=red");
+	if (matrix->broken > 0)
+	{
+		text_append(&text, " broken=%d", matrix->broken);
+	}
 	tell_matrix(matrix);
-	evidence_conclude(matrix->evidence, conclusion);
-	free(conclusion);
+	evidence_conclude(matrix->evidence, text_get(&text));
+	text_free(&text);
 }
 
 

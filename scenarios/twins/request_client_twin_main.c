@@ -1,7 +1,7 @@
 /*
  * A client that sends a request again under another identity: request-client-twin, which takes what request-client takes.
  */
-#include "client_steps.h"
+#include "wrong_steps.h"
 
 int
 main(int argc, char **argv)

@@ -1,7 +1,6 @@
 /*
  * The table. A row that is added here is run by ./run.sh mutants; its check must exist and must fail.
  */
-#include "client_steps.h"
 #include "wrong_steps.h"
 
 #include <string.h>
@@ -199,7 +198,7 @@ const Twin twins[] = {
 	 .wrong = "reads base_seq in the statement that waits for the count row's lock",
 	 .guard = "lock first, read in a later statement",
 	 .source =
-		 "manual 13.2.2: a statement of Read Committed sees what was committed before it began, not what its wait brought",
+		 "manual 13.2.1: a statement of Read Committed sees what was committed before it began, not what its wait brought",
 	 .caught_in = "32-I",
 	 .caught_by = "by the baseline just installed, of its item"},
 	{.id = "M34",
@@ -229,7 +228,7 @@ const Twin twins[] = {
 	 .wrong = "sums what was applied before it locks the count row",
 	 .guard = "lock first, then sum in a later statement",
 	 .source =
-		 "manual 13.2.2: a statement of Read Committed sees what was committed before it began, and nothing of its wait",
+		 "manual 13.2.1: a statement of Read Committed sees what was committed before it began, and nothing of its wait",
 	 .caught_in = "32-I",
 	 .caught_by = "Read Committed: it saw the event for which it waited"},
 	{.id = "M19a",
@@ -295,7 +294,7 @@ const Twin twins[] = {
 	 .layer = "rebuild",
 	 .wrong = "installs in one UPDATE with the sum as its subquery",
 	 .guard = "lock first, then sum in a later statement",
-	 .source = "manual 13.2.2: a statement that waited takes up the new version of the row, not a new snapshot",
+	 .source = "manual 13.2.1: a statement that waited takes up the new version of the row, not a new snapshot",
 	 .caught_in = "32-I",
 	 .caught_by = "Read Committed: it saw the event for which it waited"},
 
@@ -362,6 +361,13 @@ const Twin twins[] = {
 	 .source = "invariant 4: each event takes effect once, as long as it can be delivered",
 	 .caught_in = "33-E",
 	 .caught_by = "n after old events were delivered again"},
+	{.id = "M40",
+	 .layer = "consumer",
+	 .wrong = "registers events in a table without a key",
+	 .guard = "the key of the registrations: one that is there is found",
+	 .source = "invariant 4: each event takes effect once, however often it is delivered",
+	 .caught_in = "33-D",
+	 .caught_by = "run again: n"},
 
 	{.id = NULL},
 };
@@ -417,6 +423,6 @@ twin_known(const char *id)
 	{
 		names[i] = twins[i].id;
 	}
-	report_error("there is no twin \"%s\"; the nearest is \"%s\" (see: mutants)", id, string_nearest(id, names));
+	report_error("there is no twin \"%s\"; the nearest is \"%s\" (see: help mutants)", id, string_nearest(id, names));
 	return false;
 }

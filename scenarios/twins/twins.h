@@ -1,8 +1,8 @@
 /*
  * Twins: the system with exactly one choice made wrong, each with the guard that it lacks and the check that catches it.
  *
- * What is wrong is SQL, files of the right ones' names below sql/like/mutants/<folder>/ that are loaded over them, or
- * steps of a client or consumer, exchanged for the right ones. Where a guard lies behind another, a twin lacks the pair.
+ * What is wrong is SQL, files of the right ones' names below sql/<system>/mutants/<id>/ that are loaded over them, or steps
+ * of a client or consumer, exchanged for the right ones. Where a guard lies behind another, a twin lacks the pair.
  */
 #ifndef COUNTERPROOF_TWINS_H
 #define COUNTERPROOF_TWINS_H
@@ -31,13 +31,16 @@ typedef struct
 
 extern const ClientSteps right_steps;
 
+/* The right .transaction: session_transaction() over all parts. */
+extern SqlStatus transaction_whole(Session *session, Isolation isolation, const TransactionBody *parts, void *context);
+
 typedef struct
 {
 	const char *id;           /* "M10a" */
 	const char *layer;        /* write, consumer, rebuild, audit, read, client, server */
 	const char *wrong;        /* what it does, in a few words */
 	const char *guard;        /* what the right system does instead */
-	const char *source;       /* the rule that the guard keeps, and where it stands */
+	const char *source;       /* the rule that the guard keeps, by its name in README.md, or a section of the manual */
 	const char *caught_in;    /* the case that is known to catch it: "32-G" */
 	const char *caught_by;    /* part of the text of a check of that case which must fail */
 	const ClientSteps *steps; /* NULL: all are the right ones */

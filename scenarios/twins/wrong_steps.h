@@ -11,11 +11,20 @@ extern const ClientSteps event_apart_steps;   /* M02 */
 extern const ClientSteps decided_early_steps; /* M06 */
 
 
-/* --- rebuild, client --- */
+/* --- rebuild --- */
 
 extern const ClientSteps snapshot_in_read_committed_steps; /* M19a, M19b */
 extern const ClientSteps install_once_steps;               /* M22 */
-extern const ClientSteps horizon_after_writes_steps;       /* M37 */
+
+
+/* --- client: after 40001 or 40P01, after an unknown COMMIT --- */
+
+extern const ClientSteps old_decision_steps;         /* M25a */
+extern const ClientSteps commit_again_steps;         /* M25b */
+extern const ClientSteps tag_unread_steps;           /* M25c */
+extern const ClientSteps place_kept_steps;           /* M25d */
+extern const ClientSteps fresh_identity_steps;       /* M26 */
+extern const ClientSteps horizon_after_writes_steps; /* M37 */
 
 
 /* --- consumer: its program too --- */

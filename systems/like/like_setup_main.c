@@ -5,7 +5,6 @@
 #include "like.h"
 
 #include <getopt.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,20 +137,20 @@ events_write(Session *session, int64_t items, int64_t events)
 static bool
 folder_load(Session *session, const char *folder)
 {
-	char *pattern = string_format("%s/*.sql", folder);
-	glob_t files = {0};
-	bool ok = glob(pattern, 0, NULL, &files) == 0;
+	char **files;
+	size_t count;
+	bool ok = folder_files(folder, ".sql", &files, &count);
 
-	if (!ok)
+	if (ok && count == 0)
 	{
-		report_error("there is no file %s", pattern);
+		report_error("there is no file *.sql in %s", folder);
+		ok = false;
 	}
-	for (size_t i = 0; ok && i < files.gl_pathc; i++)
+	for (size_t i = 0; ok && i < count; i++)
 	{
-		ok = session_execute_file(session, files.gl_pathv[i]);
+		ok = session_execute_file(session, files[i]);
 	}
-	globfree(&files);
-	free(pattern);
+	paths_free(files, count);
 	return ok;
 }
 

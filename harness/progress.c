@@ -51,7 +51,7 @@ progress_case(const RunnerConfig *config, const EvidenceCase *name, Result resul
 	snprintf(counts, sizeof(counts), "%d checks%s", passed + failed, failed > 0 ? "" : " held");
 	if (failed > 0)
 	{
-		snprintf(counts, sizeof(counts), "%d of %d checks failed", failed, passed + failed);
+		snprintf(counts, sizeof(counts), "%d of %d failed", failed, passed + failed);
 	}
 	printf("%s%s  %s%-7s%s %5" PRId64 ".%02d s  %-16s %s%s%s\n", name->id, repetition, color_of(config, result),
 		   result_name(result), color_end(config), duration_ms / 1000, (int) (duration_ms % 1000 / 10), counts,
