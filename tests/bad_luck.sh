@@ -58,7 +58,7 @@ expect 3 '15' 32-A --pg-bin "$work/wrong"
 fake dying <<END
 #!/bin/sh
 if [ "\$1" = --version ]; then exec "$pg_bin/postgres" --version; fi
-case "\$*" in *--boot*|*--single*|*-C*) exec "$pg_bin/postgres" "\$@" ;; esac
+case "\$*" in *--boot*|*--single*|*' -C '*) exec "$pg_bin/postgres" "\$@" ;; esac
 echo "FATAL:  no luck today" >&2
 exit 1
 END
@@ -151,7 +151,7 @@ mkdir -m 1777 "$work/marks"
 fake sleeping <<END
 #!/bin/sh
 if [ "\$1" = --version ]; then exec "$pg_bin/postgres" --version; fi
-case "\$*" in *--boot*|*--single*|*-C*) exec "$pg_bin/postgres" "\$@" ;; esac
+case "\$*" in *--boot*|*--single*|*' -C '*) exec "$pg_bin/postgres" "\$@" ;; esac
 touch "$work/marks/started"
 tail --pid=$$ -f /dev/null
 exit 1

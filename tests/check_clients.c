@@ -116,7 +116,7 @@ static const struct
 	{SETUP "\"$@\" --items 0", EXIT_CODE_USAGE, "--items takes a number from 1 to 99, not \"0\""},
 	{SETUP "\"$@\" --events x", EXIT_CODE_USAGE, "--events takes a number"},
 	{SETUP "\"$@\" --evil", EXIT_CODE_USAGE, "unknown option or missing value: --evil"},
-	{SETUP "\"$@\" --events 1 --over /nonexistent", EXIT_CODE_BROKEN, "there is no file /nonexistent/*.sql"},
+	{SETUP "\"$@\" --events 1 --over /nonexistent", EXIT_CODE_BROKEN, "there is no file *.sql in /nonexistent"},
 	{"like-writer \"$@\"", EXIT_CODE_USAGE, "usage: like-writer"},
 	{"like-writer 1:1:like", EXIT_CODE_USAGE, "usage: like-writer"},
 	{"like-writer \"$@\" 1:1:like 1:1:love", EXIT_CODE_USAGE, "USER:ITEM:unlike, not \"1:1:love\""},
