@@ -1,7 +1,6 @@
 /*
  * crashpoints: hand the files over to the enumerator.
  */
-#include <glob.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,32 +97,45 @@ run_named(const Options *options, RunnerConfig *config, const char *const *words
 }
 
 static ExitCode
-run_shipped(const Options *options, RunnerConfig *config, const glob_t *files)
+run_shipped(const Options *options, RunnerConfig *config, const char *const *files, int count)
 {
 	Text replay = {0};
 	ExitCode code;
 
 	command_replay(&replay, options, "crashpoints", NULL, 0);
 	config->replay = text_get(&replay);
-	code = run_files(options, config, (const char *const *) files->gl_pathv, (int) files->gl_pathc);
+	code = run_files(options, config, files, count);
 	text_free(&replay);
 	return code;
 }
 
 /* The files that come with the lab: those that are clean, then those that are known to be wrong. */
 static bool
-find_shipped(const Options *options, glob_t *files)
+find_shipped(const Options *options, char ***files, size_t *count)
 {
-	char *clean = string_format("%s/crashpoints/*.yaml", options->home);
-	char *wrong = string_format("%s/crashpoints/twins/*.yaml", options->home);
-	bool found = glob(clean, 0, NULL, files) == 0 && glob(wrong, GLOB_APPEND, NULL, files) == 0;
+	static const char *const folders[] = {"crashpoints", "crashpoints/twins"};
+	bool found = true;
 
-	if (!found)
+	for (size_t i = 0; found && i < LENGTH_OF(folders); i++)
 	{
-		report_error("no files %s and %s", clean, wrong);
+		char *folder = string_format("%s/%s", options->home, folders[i]);
+		char **more;
+		size_t more_count;
+
+		found = folder_files(folder, ".yaml", &more, &more_count);
+		*files = memory_grow(*files, sizeof(char *) * (*count + more_count + 1));
+		for (size_t k = 0; k < more_count; k++)
+		{
+			(*files)[(*count)++] = more[k];
+		}
+		free(more);
+		free(folder);
 	}
-	free(clean);
-	free(wrong);
+	if (found && *count == 0)
+	{
+		report_error("no files in %s/crashpoints", options->home);
+		found = false;
+	}
 	return found;
 }
 
@@ -131,22 +143,25 @@ ExitCode
 command_crashpoints(const Options *options, const char *const *words, int word_count)
 {
 	RunnerConfig config = options->runner;
-	glob_t shipped = {0};
+	char **shipped = NULL;
+	size_t shipped_count = 0;
 	ExitCode code;
 
 	if (!possible(options))
 	{
 		return EXIT_CODE_USAGE;
 	}
-	if (!command_has_server(options) || (word_count == 0 && !find_shipped(options, &shipped)))
+	if (!command_has_server(options) || (word_count == 0 && !find_shipped(options, &shipped, &shipped_count)))
 	{
+		paths_free(shipped, shipped_count);
 		return EXIT_CODE_BROKEN;
 	}
 	if (config.verbose)
 	{
 		notice_set_level(NOTICE_DEBUG);
 	}
-	code = word_count > 0 ? run_named(options, &config, words, word_count) : run_shipped(options, &config, &shipped);
-	globfree(&shipped);
+	code = word_count > 0 ? run_named(options, &config, words, word_count)
+						  : run_shipped(options, &config, (const char *const *) shipped, (int) shipped_count);
+	paths_free(shipped, shipped_count);
 	return code;
 }

@@ -782,11 +782,14 @@ START_TEST(what_a_full_disk_does_is_no_violation)
 }
 END_TEST
 
+/* A division by zero as long as nobody sleeps. */
+#define UNTIL_ASLEEP                                                                                                   \
+	"until crash-client \"SELECT 1 / count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)'\"; do :; done"
+
 START_TEST(a_reference_that_cannot_be_judged)
 {
-	assert_run(WITH_KEY
-			   "program: setsid crash-client 'SELECT pg_sleep(60)' & sleep 0.3; exec crash-client 'SELECT 1'\n"
-			   "concurrent: PGHOST=$PGHOST setsid crash-client 'SELECT pg_sleep(60)' & sleep 0.3\ntimeout: 1\n" ONCE,
+	assert_run(WITH_KEY "program: setsid crash-client 'SELECT pg_sleep(60)' & " UNTIL_ASLEEP "\n"
+						"concurrent: setsid crash-client 'SELECT pg_sleep(60)' & " UNTIL_ASLEEP "\ntimeout: 1\n" ONCE,
 			   "--jobs 1 --point 1", EXIT_CODE_BROKEN, "without any fault, a backend of the run was still at work");
 }
 END_TEST

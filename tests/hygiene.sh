@@ -134,6 +134,7 @@ check_words() {
 	refuse 'only wait_until() and backoff_us() sleep' '\b(u|nano|clock_nano)?sleep\(' \
 		-name '*.[ch]' ! -path ./harness/base.c
 	refuse 'a pause stands for an event' '^([^#]*[[:space:];])?sleep [0-9.$"]' -name '*.sh' -o -path ./.ci/run
+	refuse 'a short pause stands for an event' '\bsleep [0-9]*\.[0-9]' -name '*.c' -o -name '*.yaml'
 	refuse 'knows no bound, or goes through a shell' '\b(strcpy|strcat|v?sprintf|gets|system|popen)\(' \
 		-name '*.[ch]' ! -path './tests/*'
 	refuse 'is not finished' '\b(T[O]DO|F[I]XME|X[X]X)\b' \

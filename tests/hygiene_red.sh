@@ -60,6 +60,7 @@ expect_red registry '.id and scenario_32_z differ' scenarios/32/z_new.c 'const S
 expect_red registry "the file's name" scenarios/32/y_new.c 'const Scenario scenario_32_z = {\n\t.id = "32-Z",\n};\n'
 
 expect_red words 'sleep' harness/cluster.c 'usleep(1);\n'
+expect_red words 'short pause' tests/check_proc.c 'char *shell = "sleep 0.5";\n'
 expect_red words 'a pause stands' tests/x.sh '\tsleep 1\n'
 expect_red words 'knows no bound' cli/main.c 'strcpy(a, b);\n'
 expect_red words 'goes through a shell' cli/main.c 'x = system("ls");\n'

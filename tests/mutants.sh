@@ -34,6 +34,9 @@ fresh_copy() {
 
 expect 'every twin' 0 'caught=(3[89]|[4-9][0-9]|[0-9]{3,}) survived=0 canary=survived'
 
+# What the environment selects is selected once, and not again inside.
+COUNTERPROOF_SHARD=2/2 COUNTERPROOF_BRIEF=1 expect 'the second half of two twins' 0 'caught=1 survived=0 canary=survived' M14 M26
+
 # M14 is a twin that no case uses as its negative control, M07 the one of the canary.
 fresh_copy
 cp "$work/sql/like/consume.sql" "$mutants/M14/consume.sql"

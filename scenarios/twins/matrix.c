@@ -149,6 +149,10 @@ words_of_row(const Matrix *matrix, const Row *row, Words *words)
 	words_add(words, "--seed=%" PRIu64, run->seed);
 	words_add(words, "--scale=%g", run->scale);
 	words_add(words, "--pg=%d", run->pg_major);
+	if (run->timeout_s > 0)
+	{
+		words_add(words, "--timeout=%d", run->timeout_s);
+	}
 	words_add(words, "--pg-bin=%s", run->pg_bin);
 	words_add(words, "--programs=%s", run->programs);
 	words_add(words, "--sql=%s", run->sql);
@@ -162,6 +166,8 @@ words_of_row(const Matrix *matrix, const Row *row, Words *words)
 static bool
 row_start(Matrix *matrix, Row *row)
 {
+	/* What selects here would select once more there, or be refused. */
+	static const char *const env[] = {"COUNTERPROOF_BRIEF=", "COUNTERPROOF_SHARD=", NULL};
 	Words words = {.count = 0};
 	char *output;
 
@@ -172,8 +178,8 @@ row_start(Matrix *matrix, Row *row)
 	}
 	output = string_format("%s/run.txt", row->folder);
 	words_of_row(matrix, row, &words);
-	row->program = process_start(
-		&(ProcessSpec){.argv = (const char *const *) words.words, .output_file = output, .own_group = true});
+	row->program = process_start(&(ProcessSpec){
+		.argv = (const char *const *) words.words, .env = env, .output_file = output, .own_group = true});
 	words_free(&words);
 	free(output);
 	if (row->program == NULL)
