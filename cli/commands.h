@@ -35,6 +35,7 @@ extern bool command_has_server(const Options *options) MUST_CHECK;
 extern ExitCode command_run(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_mutants(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_list(const Options *options, const char *const *words, int word_count);
+extern ExitCode command_isolationtester(int argc, char **argv); /* has options of its own */
 extern ExitCode command_help(const Options *options, const char *const *words, int word_count);
 
 #endif

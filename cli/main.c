@@ -9,6 +9,8 @@
 
 #include "commands.h"
 
+#define ISOLATIONTESTER "isolationtester"
+
 const Command commands[] = {
 	{"run", "[run] WORD...", "run suites (32) and cases (32-K), or all", command_run, true},
 	{"mutants", "mutants [ID...]", "every wrong twin of the system against the cases: which check catches it",
@@ -17,6 +19,8 @@ const Command commands[] = {
 	{"test", "test [ARGUMENT...]", "what CI runs: the tests of the lab itself and suite 32; arguments go to ctest",
 	 NULL, false},
 	{"bench", "bench [ARGUMENT...]", "measurements side by side, as a table", NULL, false},
+	{ISOLATIONTESTER, ISOLATIONTESTER " [CONNINFO] < FILE", "a spec as PostgreSQL 16's isolationtester runs it", NULL,
+	 false},
 	{"help", "help [COMMAND]", "this, or what a command takes", command_help, false},
 	{.name = NULL},
 };
@@ -56,6 +60,17 @@ dispatch(const Options *options)
 	return command->run(options, options->words + skipped, options->word_count - skipped);
 }
 
+static ExitCode
+end_output(ExitCode code)
+{
+	if ((fflush(stdout) != 0 || ferror(stdout) != 0) && code == EXIT_CODE_PASS)
+	{
+		report_error("cannot write to stdout");
+		return EXIT_CODE_BROKEN;
+	}
+	return code;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -64,15 +79,14 @@ main(int argc, char **argv)
 
 	streams_hold();
 	(void) umask(umask(0) & 077); /* what is made here must at least be open to ourselves */
+	if (argc > 1 && strcmp(argv[1], ISOLATIONTESTER) == 0)
+	{
+		return (int) end_output(command_isolationtester(argc - 1, argv + 1));
+	}
 	if (options_read(&options, argc, argv))
 	{
 		code = dispatch(&options);
 	}
 	options_free(&options);
-	if ((fflush(stdout) != 0 || ferror(stdout) != 0) && code == EXIT_CODE_PASS)
-	{
-		report_error("cannot write to stdout");
-		code = EXIT_CODE_BROKEN;
-	}
-	return (int) code;
+	return (int) end_output(code);
 }
