@@ -20,4 +20,14 @@
  */
 extern ExitCode spec_run_compatible(const char *text, size_t length, const char *conninfo, FILE *out, FILE *err);
 
+/*
+ * Run files so, spread over as many databases as there are jobs, the longest first. The first database is the one that
+ * conninfo means, which alone runs files that name it; the others are made beside it, <name>_2 and so on, and dropped.
+ * Each file's output, under a line `== FILE (exit N)`, comes in the order of the files, whenever it ran. Files that share
+ * what belongs to the whole server, roles say, must not be run side by side.
+ * EXIT_CODE_FAIL: one of them did. EXIT_CODE_BROKEN: a file or a database could not be had, reported.
+ */
+extern ExitCode spec_run_compatible_files(const char *const *files, int count, const char *conninfo, int jobs,
+										  FILE *out);
+
 #endif
