@@ -44,7 +44,7 @@ static bool
 advance(int *whose, int count)
 {
 	int tail = count - 1;
-	int larger = count - 1;
+	int larger;
 
 	while (tail > 0 && whose[tail - 1] >= whose[tail])
 	{
@@ -54,6 +54,7 @@ advance(int *whose, int count)
 	{
 		return false;
 	}
+	larger = count - 1;
 	while (whose[larger] <= whose[tail - 1])
 	{
 		larger--;
