@@ -3,6 +3,7 @@
  */
 #include "tree.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,11 @@ spec_read(const char *text, size_t length, SpecError *error)
 	bool read;
 
 	*error = (SpecError){0};
-	read = build_parse(&reading, text, length);
+	if (length > INT_MAX)
+	{
+		build_refuse(&reading, reading.next, "file too long", NULL);
+	}
+	read = length <= INT_MAX && build_parse(&reading, text, length);
 	text_free(&reading.text);
 	if (!read)
 	{
