@@ -6,17 +6,20 @@
  *   memory  the runner's own peak resident memory
  *   like    like_set() at 1 and 8 clients against pgbench running the same prepared statement
  *   drain   the consumer over 200,000 events in batches of 10,000 against a bare INSERT .. SELECT of the same rows
+ *   proxy   what a round trip costs more by way of the proxy than directly, over a unix socket
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "actor.h"
 #include "cluster.h"
 #include "like.h"
 #include "proc.h"
+#include "proxy.h"
 #include "reaper.h"
 #include "rng.h"
 #include "session.h"
@@ -35,6 +38,10 @@
 #define DRAIN_EVENTS 200000
 #define DRAIN_BATCH 10000
 #define DRAIN_ITEMS_MAX 1000
+
+#define PROXY_PAIRS 15
+#define PROXY_TRIPS 2000 /* each way, of each pair */
+#define PROXY_BAR_US 50
 
 typedef struct
 {
@@ -498,6 +505,130 @@ bench_drain(const Bench *bench, Cluster *cluster)
 }
 
 
+/* --- proxy --- */
+
+typedef struct
+{
+	Proxy *proxy;
+	int stop; /* readable when the measuring is over */
+	const char *direct;
+	const char *through;
+	double direct_us[PROXY_PAIRS]; /* medians over the trips of a pair */
+	double through_us[PROXY_PAIRS];
+} ProxyLoad;
+
+/* The median time of a statement that costs the server next to nothing. */
+static bool
+measure_trips(Session *session, double *median_us)
+{
+	double *trips = memory_get(PROXY_TRIPS * sizeof(double));
+	bool done = true;
+
+	for (int i = 0; done && i < PROXY_TRIPS; i++)
+	{
+		int64_t begin = time_now_ns();
+
+		done = session_try_prepared(session, NULL, "one", NO_ARGS) == SQL_OK;
+		trips[i] = (double) (time_now_ns() - begin) / 1e3;
+	}
+	qsort(trips, PROXY_TRIPS, sizeof(double), compare_doubles);
+	*median_us = trips[PROXY_TRIPS / 2];
+	free(trips);
+	return done;
+}
+
+static bool
+measure_both_ways(ProxyLoad *load)
+{
+	Session *direct = session_open(load->direct, "direct");
+	Session *through = session_open(load->through, "through");
+	bool done = direct != NULL && through != NULL && session_prepare(direct, "one", "SELECT 1") &&
+				session_prepare(through, "one", "SELECT 1");
+
+	for (int i = 0; done && i < PROXY_PAIRS; i++)
+	{
+		done = i % 2 == 0 ? measure_trips(direct, &load->direct_us[i]) && measure_trips(through, &load->through_us[i])
+						  : measure_trips(through, &load->through_us[i]) && measure_trips(direct, &load->direct_us[i]);
+	}
+	session_close(direct);
+	session_close(through);
+	return done;
+}
+
+/* Worker 0 serves, worker 1 measures. */
+static bool
+proxy_worker(int worker, void *context)
+{
+	ProxyLoad *load = context;
+	uint64_t one = 1;
+	int which;
+	bool done;
+
+	if (worker == 0)
+	{
+		return proxy_serve(load->proxy, &load->stop, 1, deadline_in_ms(COMMAND_MS), &which) == PROXY_WATCHED;
+	}
+	done = measure_both_ways(load);
+	return write(load->stop, &one, sizeof(one)) == sizeof(one) && done;
+}
+
+static bool
+run_proxy(ProxyLoad *load)
+{
+	ActorGroup *group = actor_start("proxy", 2, proxy_worker, load);
+	double more_us[PROXY_PAIRS];
+
+	if (group == NULL)
+	{
+		return false;
+	}
+	actor_open_gate(group);
+	if (!actor_join(group, deadline_in_ms(COMMAND_MS)))
+	{
+		return false;
+	}
+	for (int i = 0; i < PROXY_PAIRS; i++)
+	{
+		more_us[i] = load->through_us[i] - load->direct_us[i];
+	}
+	print_row("round trip by the proxy - directly", median(more_us, PROXY_PAIRS), PROXY_BAR_US, "us",
+			  median(more_us, PROXY_PAIRS) / PROXY_BAR_US, "at most 1");
+	return true;
+}
+
+static bool
+bench_proxy(const Bench *bench, Cluster *cluster)
+{
+	static ProxyLoad load; /* outlives a measurement that ends early while its workers run */
+	char folder[600];
+	char *upstream = string_format("%s/.s.PGSQL.%d", cluster_directory(cluster), CLUSTER_PORT);
+	ProxyConfig config = {.upstream = upstream, .directory = folder, .port = CLUSTER_PORT};
+	char *direct = string_copy(cluster_conninfo(cluster, "postgres"));
+	char *through = NULL;
+	bool done;
+
+	load = (ProxyLoad){.direct = direct, .stop = eventfd(0, EFD_CLOEXEC)};
+	done = load.stop >= 0 && make_floor_folder(bench, folder, sizeof(folder)) &&
+		   (load.proxy = proxy_open(&config)) != NULL;
+	if (done)
+	{
+		through = string_format("%s host='%s'", direct, folder); /* the last of two hosts counts */
+		load.through = through;
+		done = run_proxy(&load);
+		if (done) /* else it may still be served */
+		{
+			proxy_free(load.proxy);
+		}
+		done = run_command((const char *[]){"/bin/rm", "-rf", folder, NULL}, NULL, NULL, NULL) && done;
+	}
+	close(load.stop);
+	free(upstream);
+	free(direct);
+	free(through);
+	return done;
+}
+
+
 /* --- all --- */
 
 static bool
@@ -526,7 +657,7 @@ wanted(int argc, char **argv, const char *name)
 static bool
 words_known(int argc, char **argv)
 {
-	static const char *const known[] = {"suite", "memory", "like", "drain", NULL};
+	static const char *const known[] = {"suite", "memory", "like", "drain", "proxy", NULL};
 
 	for (int i = 1; i < argc; i++)
 	{
@@ -557,6 +688,7 @@ bench_all(Bench *bench, int argc, char **argv)
 	done = done && (!wanted(argc, argv, "memory") || bench_memory(bench, evidence));
 	done = done && (!wanted(argc, argv, "like") || with_cluster(bench, bench_like));
 	done = done && (!wanted(argc, argv, "drain") || with_cluster(bench, bench_drain));
+	done = done && (!wanted(argc, argv, "proxy") || with_cluster(bench, bench_proxy));
 	return run_command((const char *[]){"/bin/rm", "-rf", evidence, NULL}, NULL, NULL, NULL) && done;
 }
 
@@ -572,7 +704,7 @@ main(int argc, char **argv)
 
 	if (bindir == NULL || bench.home == NULL || bench.programs == NULL || bench.pgbench == NULL)
 	{
-		report_error("start through ./run.sh bench [suite] [memory] [like] [drain]");
+		report_error("start through ./run.sh bench [suite] [memory] [like] [drain] [proxy]");
 		return EXIT_CODE_USAGE;
 	}
 	if (!words_known(argc, argv))

@@ -29,11 +29,16 @@ extern bool command_select(const Options *options, const char *const *words, int
 extern void command_replay(Text *text, const Options *options, const char *name, const char *const *words,
 						   int word_count);
 
+/* Options of runs of cases that `name` would have to ignore. false: one was given, reported (EXIT_CODE_USAGE). */
+extern bool command_refuse_case_options(const Options *options, const char *name) MUST_CHECK;
+
 /* false: there is neither a server nor the binaries of one; reported (EXIT_CODE_BROKEN). */
 extern bool command_has_server(const Options *options) MUST_CHECK;
 
+extern ExitCode command_all(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_run(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_mutants(const Options *options, const char *const *words, int word_count);
+extern ExitCode command_crashpoints(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_list(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_isolationtester(int argc, char **argv); /* has options of its own */
 extern ExitCode command_help(const Options *options, const char *const *words, int word_count);

@@ -12,9 +12,12 @@
 #define ISOLATIONTESTER "isolationtester"
 
 const Command commands[] = {
-	{"run", "[run] WORD...", "run suites (32) and cases (32-K), or all", command_run, true},
+	{"run", "[run] WORD...", "run suites (32) and cases (32-K)", command_run, true},
+	{"all", "all", "every suite, then mutants, then crashpoints", command_all, true},
 	{"mutants", "mutants [ID...]", "every wrong twin of the system against the cases: which check catches it",
 	 command_mutants, true},
+	{"crashpoints", "crashpoints [FILE...]",
+	 "a program against a fault at every message that it exchanges with the server", command_crashpoints, true},
 	{"list", "list [WORD...]", "every case with its kind and claim", command_list, false},
 	{"test", "test [ARGUMENT...]", "what CI runs: the tests of the lab itself and suite 32; arguments go to ctest",
 	 NULL, false},
@@ -47,6 +50,12 @@ dispatch(const Options *options)
 	if (options->help && (command == NULL || command->run != command_help))
 	{
 		return command_help(options, options->words, skipped);
+	}
+	if ((options->points.first != 0 || options->fault != 0 || options->sample != 0) &&
+		(command == NULL || command->run != command_crashpoints))
+	{
+		report_error("--points, --fault and --sample are for crashpoints");
+		return EXIT_CODE_USAGE;
 	}
 	if (command == NULL)
 	{

@@ -7,26 +7,23 @@
 #include "commands.h"
 #include "twins/matrix.h"
 
-/* What a run over every twin cannot do. */
 static bool
-possible(const RunnerConfig *run)
+possible(const Options *options)
 {
-	const char *refused = run->server != NULL                  ? "--server: some cases have to break their server"
-						  : run->variant != NULL               ? "--variant: it runs all of them"
-						  : run->repeat > 1 || run->until_fail ? "--repeat or --until-fail"
-						  : run->keep                          ? "--keep: run the case with --variant"
-															   : NULL;
-
-	if (refused != NULL)
+	if (options->runner.server != NULL)
 	{
-		report_error("mutants cannot go with %s", refused);
+		report_error("mutants cannot go with --server: some cases have to break their server");
+		return false;
 	}
-	return refused == NULL;
+	return command_refuse_case_options(options, "mutants");
 }
 
+/* false: a word names no twin, or nothing is left for this part; reported. */
 static bool
-choose(const char *const *words, int word_count, const Twin **chosen, int *count)
+choose(const Shard *shard, const char *const *words, int word_count, const Twin **chosen, int *count)
 {
+	int named_count = 0;
+
 	*count = 0;
 	for (int i = 0; i < word_count; i++)
 	{
@@ -43,12 +40,16 @@ choose(const char *const *words, int word_count, const Twin **chosen, int *count
 		{
 			named = named || strcmp(words[i], twin->id) == 0;
 		}
-		if (named)
+		if (named && named_count++ % shard->count == shard->index - 1)
 		{
 			chosen[(*count)++] = twin;
 		}
 	}
-	return true;
+	if (*count == 0)
+	{
+		report_error("nothing to run: part %d of %d of %d twins", shard->index, shard->count, named_count);
+	}
+	return *count > 0;
 }
 
 ExitCode
@@ -60,12 +61,12 @@ command_mutants(const Options *options, const char *const *words, int word_count
 	Text replay = {0};
 	ExitCode code;
 
-	if (!possible(&run))
+	if (!possible(options))
 	{
 		return EXIT_CODE_USAGE;
 	}
 	chosen = memory_get(sizeof(*chosen) * ((size_t) twin_count() + 1));
-	if (!choose(words, word_count, chosen, &config.twin_count))
+	if (!choose(&options->shard, words, word_count, chosen, &config.twin_count))
 	{
 		free(chosen);
 		return EXIT_CODE_NO_MATCH;

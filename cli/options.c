@@ -22,6 +22,7 @@
 #define SEED_DEFAULT 32
 #define PG_MAJOR_DEFAULT 16
 #define SHARDS_MAX 1000
+#define POINTS_MAX 1000000
 
 /* Answers of getopt_long(): 1 for a word, letters below, rows of the table from here on. */
 #define WORD_ANSWER 1
@@ -35,7 +36,9 @@ typedef enum
 	TYPE_REAL,  /* double */
 	TYPE_TEXT,  /* const char * */
 	TYPE_COLOR, /* ColorWhen */
-	TYPE_SHARD
+	TYPE_SHARD,
+	TYPE_POINTS, /* PointRange */
+	TYPE_FAULT   /* CrashFault */
 } OptionType;
 
 typedef struct
@@ -69,6 +72,13 @@ static const OptionRow ROWS[] = {
 	 "run the cases over this twin of the system, one of those that `mutants` lists", true},
 	{"brief", 0, "COUNTERPROOF_BRIEF", TYPE_FLAG, offsetof(Options, brief), 0, 1, NULL,
 	 "mutants: run each twin only over the case that must catch it", false},
+	{"points", 0, "COUNTERPROOF_POINTS", TYPE_POINTS, offsetof(Options, points), 1, POINTS_MAX, "A-B",
+	 "crashpoints: only these points, or one", true},
+	{"point", 0, NULL, TYPE_POINTS, offsetof(Options, points), 1, POINTS_MAX, "N", NULL, true},
+	{"fault", 0, "COUNTERPROOF_FAULT", TYPE_FAULT, offsetof(Options, fault), 0, 0, "NAME",
+	 "crashpoints: only this one of kill-client, cut, stop-server, pause", true},
+	{"sample", 0, "COUNTERPROOF_SAMPLE", TYPE_INT, offsetof(Options, sample), 1, POINTS_MAX, "N",
+	 "crashpoints: only N runs, drawn by the seed, spread over points and faults", true},
 	{"timeout", 0, "COUNTERPROOF_TIMEOUT", TYPE_INT, IN_RUNNER(timeout_s), 1, TIMEOUT_MAX_S, "S",
 	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN", true},
 	{"scale", 0, "COUNTERPROOF_SCALE", TYPE_REAL, IN_RUNNER(scale), 0.1, 1000, "F",
@@ -196,6 +206,44 @@ read_shard(const char *value, int most, Shard *shard)
 	return done;
 }
 
+/* "17" or "10-40" */
+static bool
+read_points(const char *value, int most, PointRange *points)
+{
+	char *copy = string_copy(value);
+	char *hyphen = strchr(copy, '-');
+	int64_t first;
+	int64_t last;
+	bool done;
+
+	if (hyphen != NULL)
+	{
+		*hyphen = '\0';
+	}
+	done = string_to_int64(copy, 1, most, &first) &&
+		   string_to_int64(hyphen != NULL ? hyphen + 1 : copy, first, most, &last);
+	if (done)
+	{
+		*points = (PointRange){.first = (int) first, .last = (int) last};
+	}
+	free(copy);
+	return done;
+}
+
+static bool
+read_color(const char *value, ColorWhen *color)
+{
+	for (size_t i = 0; i < LENGTH_OF(COLOR_WORDS); i++)
+	{
+		if (strcmp(value, COLOR_WORDS[i]) == 0)
+		{
+			*color = (ColorWhen) i;
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool
 read_value(const OptionRow *row, const char *value, void *member)
 {
@@ -230,17 +278,13 @@ read_value(const OptionRow *row, const char *value, void *member)
 			*(const char **) member = value;
 			return value[0] != '\0';
 		case TYPE_COLOR:
-			for (size_t i = 0; i < LENGTH_OF(COLOR_WORDS); i++)
-			{
-				if (strcmp(value, COLOR_WORDS[i]) == 0)
-				{
-					*(ColorWhen *) member = (ColorWhen) i;
-					return true;
-				}
-			}
-			return false;
+			return read_color(value, member);
 		case TYPE_SHARD:
 			return read_shard(value, (int) row->most, member);
+		case TYPE_POINTS:
+			return read_points(value, (int) row->most, member);
+		case TYPE_FAULT:
+			return crash_fault_parse(value, member);
 	}
 	return false;
 }
@@ -271,6 +315,12 @@ append_range(Text *text, const OptionRow *row)
 			break;
 		case TYPE_SHARD:
 			text_append(text, "I/N with 1 <= I <= N <= %.0f", row->most);
+			break;
+		case TYPE_POINTS:
+			text_append(text, "N or A-B with 1 <= A <= B <= %.0f", row->most);
+			break;
+		case TYPE_FAULT:
+			text_append(text, "kill-client, cut, stop-server or pause");
 			break;
 	}
 }
@@ -550,6 +600,54 @@ options_quote(Text *text, const char *word)
 }
 
 static void
+append_given(Text *text, const Options *options, const OptionRow *row)
+{
+	const char *member = (const char *) options + row->offset;
+
+	text_append(text, " --%s ", row->name);
+	switch (row->type)
+	{
+		case TYPE_INT:
+			text_append(text, "%d", *(const int *) (const void *) member);
+			break;
+		case TYPE_REAL:
+			text_append(text, "%g", *(const double *) (const void *) member);
+			break;
+		case TYPE_SHARD:
+			text_append(text, "%d/%d", options->shard.index, options->shard.count);
+			break;
+		case TYPE_POINTS:
+			text_append(text, "%d", options->points.first);
+			if (options->points.last != options->points.first)
+			{
+				text_append(text, "-%d", options->points.last);
+			}
+			break;
+		case TYPE_FAULT:
+			text_append(text, "%s", crash_fault_name(options->fault));
+			break;
+		default:
+			if (row->offset == IN_RUNNER(server))
+			{
+				text_append(text, "%s", row->argument); /* it may hold a password */
+			}
+			else
+			{
+				options_quote(text, *(const char *const *) (const void *) member);
+			}
+			break;
+	}
+}
+
+/* Which part of a run, and not under which conditions. */
+static bool
+selects(const OptionRow *row)
+{
+	return row->type == TYPE_POINTS || row->type == TYPE_FAULT || row->type == TYPE_SHARD ||
+		   row->offset == offsetof(Options, sample) || row->offset == IN_RUNNER(jobs);
+}
+
+static void
 append_replay(Reading *reading)
 {
 	Options *options = reading->options;
@@ -557,32 +655,14 @@ append_replay(Reading *reading)
 	text_append(&options->replay, " --seed %" PRIu64, options->runner.seed);
 	for (size_t i = 0; i < ROW_COUNT; i++)
 	{
-		const char *member = (const char *) options + ROWS[i].offset;
-
 		if (!ROWS[i].replayed || reading->given[i] != GIVEN_LINE)
 		{
 			continue;
 		}
-		text_append(&options->replay, " --%s ", ROWS[i].name);
-		if (ROWS[i].type == TYPE_INT)
+		append_given(&options->replay, options, &ROWS[i]);
+		if (!selects(&ROWS[i]))
 		{
-			text_append(&options->replay, "%d", *(const int *) (const void *) member);
-		}
-		else if (ROWS[i].type == TYPE_REAL)
-		{
-			text_append(&options->replay, "%g", *(const double *) (const void *) member);
-		}
-		else if (ROWS[i].type == TYPE_SHARD)
-		{
-			text_append(&options->replay, "%d/%d", options->shard.index, options->shard.count);
-		}
-		else if (ROWS[i].offset == IN_RUNNER(server))
-		{
-			text_append(&options->replay, "%s", ROWS[i].argument); /* it may hold a password */
-		}
-		else
-		{
-			options_quote(&options->replay, *(const char *const *) (const void *) member);
+			append_given(&options->alike, options, &ROWS[i]);
 		}
 	}
 }
@@ -610,6 +690,7 @@ options_free(Options *options)
 		free(options->paths[i]);
 	}
 	text_free(&options->replay);
+	text_free(&options->alike);
 	free(options->words);
 }
 

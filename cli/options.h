@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base.h"
+#include "crashpoints.h"
 #include "runner.h"
 
 /* Where a case of the selection belongs: every count-th, beginning with the index-th, from 1. */
@@ -16,16 +17,27 @@ typedef struct
 	int count;
 } Shard;
 
+/* Points of a program, from 1: 0..0 when all are meant. */
+typedef struct
+{
+	int first;
+	int last;
+} PointRange;
+
 typedef struct
 {
 	RunnerConfig runner; /* replay is left to the caller; programs, sql and evidence_root are absolute */
 	Shard shard;
-	bool brief;       /* mutants: each twin only in the case that must catch it */
-	const char *home; /* the checkout */
+	bool brief;        /* mutants: each twin only in the case that must catch it */
+	PointRange points; /* crashpoints, as are the next two */
+	CrashFault fault;  /* 0: all */
+	int sample;        /* 0: all */
+	const char *home;  /* the checkout */
 	bool help;
 	const char **words; /* what is left of the command line, ended by NULL */
 	int word_count;
 	Text replay;    /* the options that a run of the same needs, each after a blank */
+	Text alike;     /* those of them that do not select: what any part of it needs to run under the same conditions */
 	char *paths[5]; /* the memory of the folders above, as many as there are */
 	int path_count;
 } Options;

@@ -26,6 +26,7 @@
 
 static char notice_prefix[64];
 static NoticeLevel notice_level = NOTICE_INFO;
+static _Thread_local bool errors_expected;
 static char last_error[LAST_ERROR_BYTES];
 static pthread_mutex_t last_error_lock = PTHREAD_MUTEX_INITIALIZER;
 static double time_scale = 1.0;
@@ -91,13 +92,19 @@ notice(NoticeLevel level, const char *format, ...)
 		snprintf(last_error, sizeof(last_error), "%s", line.length > message ? line.data + message : "");
 		pthread_mutex_unlock(&last_error_lock);
 	}
-	if (level <= notice_level)
+	if ((level == NOTICE_ERROR && errors_expected ? NOTICE_DEBUG : level) <= notice_level)
 	{
 		text_append_bytes(&line, "\n", 1);
 		(void) !file_write(STDERR_FILENO, line.data, line.length);
 	}
 	text_free(&line);
 	errno = saved_errno;
+}
+
+void
+notice_expect_errors(bool expected)
+{
+	errors_expected = expected;
 }
 
 void

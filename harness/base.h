@@ -42,6 +42,9 @@ extern void notice_set_prefix(const char *prefix); /* copied; call before thread
 extern void notice_set_level(NoticeLevel most_talkative);
 extern void notice(NoticeLevel level, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* From here on this thread's errors are what its caller wants to see, and are shown with -v only; false ends that. */
+extern void notice_expect_errors(bool expected);
+
 /* The last error this process reported, without prefix: the reason a case gives for being BROKEN. "" before any. */
 extern void notice_last_error(char *buffer, size_t size);
 

@@ -14,6 +14,10 @@
 
 typedef struct Cluster Cluster;
 
+/* The superuser, and the port that is part of the socket's name: nothing listens on TCP. */
+#define CLUSTER_USER "counterproof"
+#define CLUSTER_PORT 5432
+
 /* Which binaries, whose account, where. Filled by server_kit_find(); lives as long as its clusters. */
 typedef struct
 {
@@ -22,6 +26,7 @@ typedef struct
 	char version[64];  /* "16.14", from postgres --version */
 	char cache[512];   /* holds the initdb'd template; ownership and mode checked */
 	char scratch[512]; /* where private directories are made: TMPDIR or /tmp */
+	bool in_memory;    /* that is a memory file system; see server_kit_prefer_memory() */
 	bool drops;        /* root: server processes run as `account` */
 	Account account;   /* its name lies in account_name: a kit is not copied */
 	char account_name[64];
@@ -32,6 +37,13 @@ typedef struct
  * COUNTERPROOF_USER and COUNTERPROOF_CACHE are honoured.
  */
 extern bool server_kit_find(ServerKit *kit, const char *bindir, int major) MUST_CHECK;
+
+/*
+ * For servers on which many databases are made and thrown away: their directories go to the memory file system, when
+ * TMPDIR names no other place and there is room for so many bytes twice over. What an immediate stop leaves is the same there
+ * as on a disk; syncing costs nothing.
+ */
+extern void server_kit_prefer_memory(ServerKit *kit, int64_t bytes);
 
 typedef enum
 {
@@ -61,6 +73,12 @@ extern bool cluster_start(Cluster *cluster, Deadline deadline) MUST_CHECK;
  * postmaster is an orphan of pg_ctl: this process becomes a child subreaper to inherit it.
  */
 extern bool cluster_restart_immediate(Cluster *cluster, Deadline deadline) MUST_CHECK;
+
+/*
+ * SIGQUIT to the postmaster, which aborts every server process, and wait until it has gone; cluster_start() then
+ * recovers. Costs a few milliseconds, no program is started. false: reported, it is CLUSTER_CRASHED.
+ */
+extern bool cluster_stop_immediate(Cluster *cluster) MUST_CHECK;
 
 /* Check that the postmaster lives, is the one started, and accepts connections. false: reported, it is CLUSTER_CRASHED. */
 extern bool cluster_verify_running(Cluster *cluster) MUST_CHECK;

@@ -49,6 +49,7 @@ typedef struct
 {
 	const ProcessSpec *spec;
 	Streams streams;
+	pid_t parent;
 	char **env;
 	int input[2]; /* a socket pair, so that writing to a program that has gone raises no SIGPIPE */
 	int output[2];
@@ -253,6 +254,11 @@ child_run(const Launch *launch)
 	{
 		child_become(launch, spec->account);
 	}
+	/* after the change of account, which would clear it */
+	if (spec->dies_with_us && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != launch->parent))
+	{
+		child_fail(launch, STAGE_SESSION);
+	}
 	if (spec->directory != NULL && chdir(spec->directory) != 0)
 	{
 		child_fail(launch, STAGE_DIRECTORY);
@@ -371,7 +377,12 @@ launch_confirm(Launch *launch, Process *process)
 static Process *
 process_launch(const ProcessSpec *spec, Streams streams)
 {
-	Launch launch = {.spec = spec, .streams = streams, .input = {-1, -1}, .output = {-1, -1}, .failure = {-1, -1}};
+	Launch launch = {.spec = spec,
+					 .streams = streams,
+					 .parent = getpid(),
+					 .input = {-1, -1},
+					 .output = {-1, -1},
+					 .failure = {-1, -1}};
 	Process *process = memory_get(sizeof(*process));
 	bool done;
 
@@ -563,6 +574,18 @@ process_poll(Process *process, ProcessEnd *end)
 
 	*end = process->end;
 	return ended;
+}
+
+int
+process_descriptor(const Process *process)
+{
+	int fd = end_descriptor(process);
+
+	if (fd < 0)
+	{
+		report_error("no descriptor for %s (pid %d): %s", process->command, (int) process->pid, strerror(errno));
+	}
+	return fd;
 }
 
 bool

@@ -44,6 +44,7 @@ typedef struct
 	const char *output_file; /* stdout and stderr are appended to this file; NULL: stdout is read line by line here */
 	bool own_group;          /* a process group of its own, which the terminal's Ctrl-C does not reach */
 	bool own_session;        /* a session, and so a group, of its own */
+	bool dies_with_us;       /* SIGKILL when the thread that started it ends: until the reaper knows its group */
 } ProcessSpec;
 
 /* NULL: reported, with the command. An exec that fails in the child is found here too. */
@@ -63,6 +64,9 @@ extern bool process_wait(Process *process, Deadline deadline, ProcessEnd *end) M
 
 /* Has it ended? true: *end says how. Does not wait, reports nothing. */
 extern bool process_poll(Process *process, ProcessEnd *end) MUST_CHECK;
+
+/* Polls readable once it has ended; the caller closes it. -1: reported. */
+extern int process_descriptor(const Process *process) MUST_CHECK;
 
 /*
  * Send a signal, wait, and confirm that this signal was the cause. false: reported, e.g. it had ended by itself before

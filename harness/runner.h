@@ -39,6 +39,9 @@ typedef struct
 	bool verbose;
 } RunnerConfig;
 
+/* What the cases of a run come to: 1 before 3 before 4 before 0. */
+extern ExitCode runner_exit_code(const EvidenceTotals *totals);
+
 extern ExitCode runner_run(const RunnerConfig *config, const Scenario *const *scenarios, int count);
 
 #endif

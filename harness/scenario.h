@@ -38,7 +38,7 @@ typedef struct
 	const char *guarantee; /* what is checked, in a few words */
 	const char *observed;  /* where it can be seen */
 	unsigned needs;
-	const char *server_setting; /* NEEDS_CLUSTER: a line for its postgresql.conf, or NULL */
+	const char *server_setting; /* NEEDS_CLUSTER: lines for its postgresql.conf, or NULL */
 	int deadline_ms;
 	void (*run)(Scene *scene);
 } Scenario;
@@ -92,7 +92,7 @@ extern Process *scene_start(Scene *scene, const ProcessSpec *spec);
 extern History *scene_history(Scene *scene);
 extern const char *scene_history_path(Scene *scene);
 extern uint64_t scene_seed(const Scene *scene);
-extern const char *scene_variant(const Scene *scene); /* what --variant names, NULL without it */
+extern const char *scene_variant(const Scene *scene);             /* what --variant names, NULL without it */
 extern Deadline scene_deadline(const Scene *scene, int64_t ms);   /* never later than the case's own */
 extern const char *scene_file(Scene *scene, const char *name);    /* a path in the case's folder; stays valid */
 extern const char *scene_program(Scene *scene, const char *name); /* a program of the build; stays valid */

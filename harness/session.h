@@ -71,6 +71,9 @@ extern void text_append_int64_array(Text *text, const int64_t *values, size_t co
  */
 extern Session *session_open(const char *conninfo, const char *name) MUST_CHECK;
 extern Session *session_open_quietly(const char *conninfo, const char *name, SqlError *error) MUST_CHECK;
+
+/* The same again and again until a server accepts, as a client does whose server restarts. NULL: reported. */
+extern Session *session_open_patiently(const char *conninfo, const char *name, Deadline deadline) MUST_CHECK;
 extern void session_close(Session *session);   /* NULL allowed */
 extern void session_abandon(Session *session); /* drop the socket without Terminate, as a killed client would */
 

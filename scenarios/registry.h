@@ -20,7 +20,12 @@
 	SCENARIO(32_i) \
 	SCENARIO(32_j) \
 	SCENARIO(32_k) \
-	SCENARIO(32_l)
+	SCENARIO(32_l) \
+	SCENARIO(33_a) \
+	SCENARIO(33_b) \
+	SCENARIO(33_c) \
+	SCENARIO(33_d) \
+	SCENARIO(33_e)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

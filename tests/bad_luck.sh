@@ -8,42 +8,11 @@ program=$1
 pg_bin=${COUNTERPROOF_PG_BIN:?names the folder of PostgreSQL 16 binaries}
 work=$(mktemp -d /tmp/bl-XXXXXX)
 trap 'chmod -R u+rwx "$work"; rm -rf "$work"' EXIT
-chmod 755 "$work"
-mkdir "$work/evidence" "$work/scratch"
-chmod 1777 "$work/scratch"
-
-# Every process below inherits the mark, servers and their backends included.
-export BAD_LUCK=$work TMPDIR=$work/scratch COUNTERPROOF_EVIDENCE=$work/evidence
+# shellcheck source=tests/leftovers.sh
+source "$(dirname "${BASH_SOURCE[0]}")/leftovers.sh"
+look_out "$work" 'bad luck'
+mkdir "$work/evidence"
 unset COUNTERPROOF_SCALE
-failures=0
-
-complain() {
-	printf 'bad luck: %s\n' "$*" >&2
-	failures=$((failures + 1))
-}
-
-marked() { # the pids that carry the mark, but for this script's own
-	grep -lzx "BAD_LUCK=$work" /proc/[0-9]*/environ 2>/dev/null | sed 's,/proc/\([0-9]*\)/.*,\1,' | while read -r pid; do
-		# a zombie or a helper of this very pipeline is no leftover
-		if [[ $pid != "$$" && $(ps -o stat= -o args= -p "$pid" 2>/dev/null) != *'bad_luck.sh'* ]] &&
-			grep -qzx "BAD_LUCK=$work" "/proc/$pid/environ" 2>/dev/null; then
-			printf '%s ' "$pid"
-		fi
-	done
-}
-
-expect_quiet() { # what; within a second nothing of the run is left, neither processes nor folders
-	local left='' i
-	for ((i = 0; i < 20; i++)); do
-		left=$(marked)
-		if [[ -z $left && -z $(ls "$work/scratch") ]]; then
-			return
-		fi
-		read -rt 0.05 <> <(:) || true
-	done
-	[[ -z $left ]] || left=$(ps -o pid=,args= -p "$left" | tr '\n' ';')
-	complain "$1: left running: $left left behind: $(ls "$work/scratch")"
-}
 
 expect() { # exit code, words on stderr, argument...
 	local want=$1 words=$2 code lines
@@ -54,13 +23,13 @@ expect() { # exit code, words on stderr, argument...
 	[[ $code == "$want" ]] || complain "$*: exit $code, not $want: $(cat "$work/err")"
 	[[ $(<"$work/err") == *"$words"* ]] || complain "$*: does not say '$words': $(cat "$work/err")"
 	((lines <= ${most_lines-1})) || complain "$*: $lines lines on stderr: $(cat "$work/err")"
-	expect_quiet "$*"
+	expect_quiet "$*" 1
 }
 
 # --- input ---
 
 expect 5 '32-K' 32-k
-expect 5 '32' 33
+expect 5 '32' 34
 expect 2 '--repeat' --repet 3 32-A
 expect 2 '--seed' 32-A --seed -1
 expect 2 '--repeat' 32-A --repeat 0
@@ -137,7 +106,7 @@ strike() { # signal, seconds, exit code
 	if grep -qs '^SUMMARY' "$output"; then
 		complain "SIG$1 after $2 s: a SUMMARY of a run that did not end"
 	fi
-	expect_quiet "SIG$1 after $2 s"
+	expect_quiet "SIG$1 after $2 s" 1
 }
 
 most_lines=0 expect 0 "" 32-A
@@ -163,7 +132,7 @@ strike_group() { # seconds; Ctrl-C twice, heard by the whole process group as fr
 	if ((code != 130 && code != 0)) || [[ -s $work/err ]]; then
 		complain "SIGINT twice to the group after $1 s: exit $code, not 130, or words: $(cat "$work/err")"
 	fi
-	expect_quiet "SIGINT twice to the group after $1 s"
+	expect_quiet "SIGINT twice to the group after $1 s" 1
 }
 
 for moment in 0.02 0.04 0.06 0.08 0.1 0.15 0.2 0.3 0.5 0.8 1.2 1.8; do
@@ -211,7 +180,7 @@ strike_waiting() { # signal, folder of binaries; the signal is heard while one o
 	if ((code != 130 || SECONDS - begin_s > 2)) || [[ -s $work/err ]]; then
 		complain "SIG$1 with $2: exit $code after $((SECONDS - begin_s)) s: $(cat "$work/err")"
 	fi
-	expect_quiet "SIG$1 with $2"
+	expect_quiet "SIG$1 with $2" 1
 }
 
 strike_waiting TERM sleeping
@@ -225,7 +194,7 @@ COUNTERPROOF_CACHE=$work/cold strike_waiting TERM stuck
 read -rt 0.1 <> <(:) || true
 kill -HUP $! 2>/dev/null
 wait $! || complain "SIGHUP under nohup: exit $?: $(cat "$work/err")"
-expect_quiet 'SIGHUP under nohup'
+expect_quiet 'SIGHUP under nohup' 1
 
 # --- a stream that is closed or full: that is said, and what was printed does not land in the evidence ---
 

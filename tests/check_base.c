@@ -65,12 +65,19 @@ START_TEST(a_notice_is_one_line)
 	report_debug("shown");
 	notice_set_level(NOTICE_ERROR);
 	report_warning("not shown");
+	notice_expect_errors(true);
+	report_error("expected");
+	notice_expect_errors(false);
+	notice_last_error(last, sizeof(last));
+	ck_assert_str_eq(last, "expected");
+	report_error("two\nlines again");
 	capture_end(output, sizeof(output));
-	snprintf(expected, sizeof(expected), "plain 7\n[32-K pid %d] two lines\n[32-K pid %d] shown\n", (int) getpid(),
-			 (int) getpid());
+	snprintf(expected, sizeof(expected),
+			 "plain 7\n[32-K pid %d] two lines\n[32-K pid %d] shown\n[32-K pid %d] two lines again\n", (int) getpid(),
+			 (int) getpid(), (int) getpid());
 	ck_assert_str_eq(output, expected);
 	notice_last_error(last, sizeof(last));
-	ck_assert_str_eq(last, "two lines");
+	ck_assert_str_eq(last, "two lines again");
 	notice_last_error(last, 4);
 	ck_assert_str_eq(last, "two");
 }

@@ -362,6 +362,76 @@ START_TEST(restart_needs_a_running_server)
 }
 END_TEST
 
+START_TEST(stop_immediate_keeps_what_was_committed_and_starts_again)
+{
+	ServerKit kit;
+	Cluster *cluster;
+	Session *session;
+	pid_t before;
+
+	find_kit(&kit);
+	cluster = create_and_start(&kit);
+	for (int round = 0; round < 2; round++)
+	{
+		before = cluster_postmaster(cluster);
+		session = session_open(cluster_conninfo(cluster, "postgres"), "test");
+		ck_assert_ptr_nonnull(session);
+		ck_assert(session_execute(session, "CREATE TABLE IF NOT EXISTS kept (n int); INSERT INTO kept VALUES (1)"));
+		ck_assert(session_execute(session, "BEGIN; INSERT INTO kept VALUES (2)"));
+		ck_assert(cluster_stop_immediate(cluster));
+		ck_assert_int_eq(cluster_state(cluster), CLUSTER_STOPPED);
+		ck_assert_int_eq(kill(before, 0), -1);
+		ck_assert_int_eq(errno, ESRCH);
+		ck_assert_int_eq(session_try(session, NULL, "SELECT 1", NO_ARGS), SQL_LOST);
+		session_close(session);
+		ck_assert(cluster_start(cluster, soon()));
+		ck_assert_int_ne(cluster_postmaster(cluster), before);
+		ck_assert_int_eq(ask_int(cluster, "SELECT sum(n) FROM kept"), round + 1);
+	}
+	ck_assert(cluster_free(cluster));
+	assert_no_child();
+}
+END_TEST
+
+START_TEST(stop_immediate_needs_the_server_that_was_started)
+{
+	ServerKit kit;
+	Cluster *cluster;
+
+	find_kit(&kit);
+	cluster = cluster_create(&kit, "test");
+	ck_assert(!cluster_stop_immediate(cluster));
+	assert_last_error_has("server test is to be stopped and does not run");
+	ck_assert(cluster_start(cluster, soon()));
+	ck_assert_int_eq(kill(cluster_postmaster(cluster), SIGKILL), 0);
+	ck_assert(!cluster_stop_immediate(cluster));
+	assert_last_error_has("the postmaster of server test was ended by someone else: signal 9");
+	ck_assert_int_eq(cluster_state(cluster), CLUSTER_CRASHED);
+	ck_assert(!cluster_free(cluster)); /* it says that once more: its end was not in order */
+}
+END_TEST
+
+START_TEST(memory_is_preferred_where_there_is_room)
+{
+	ServerKit kit;
+	char before[sizeof(kit.scratch)];
+
+	unsetenv("TMPDIR");
+	find_kit(&kit);
+	snprintf(before, sizeof(before), "%s", kit.scratch);
+	server_kit_prefer_memory(&kit, INT64_MAX);
+	ck_assert_str_eq(kit.scratch, before);
+	setenv("TMPDIR", before, 1);
+	server_kit_prefer_memory(&kit, 1);
+	ck_assert_str_eq(kit.scratch, before);
+	unsetenv("TMPDIR");
+	server_kit_prefer_memory(&kit, 1);
+	ck_assert_str_eq(kit.scratch, kit.in_memory ? "/dev/shm" : before);
+	ck_assert(cluster_free(create_and_start(&kit)));
+	assert_no_child();
+}
+END_TEST
+
 START_TEST(a_server_that_dies_at_start_shows_its_log)
 {
 	ServerKit kit;
@@ -589,6 +659,9 @@ cases(void)
 	tcase_add_test(tcase, a_second_cluster_needs_no_initdb);
 	tcase_add_test(tcase, restart_immediate_changes_the_postmaster);
 	tcase_add_test(tcase, restart_needs_a_running_server);
+	tcase_add_test(tcase, stop_immediate_keeps_what_was_committed_and_starts_again);
+	tcase_add_test(tcase, stop_immediate_needs_the_server_that_was_started);
+	tcase_add_test(tcase, memory_is_preferred_where_there_is_room);
 	tcase_add_test(tcase, a_server_that_dies_at_start_shows_its_log);
 	tcase_add_test(tcase, a_start_past_its_deadline_is_stopped);
 	tcase_add_test(tcase, a_postmaster_killed_by_hand_is_noticed);

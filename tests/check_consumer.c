@@ -235,6 +235,18 @@ START_TEST(what_is_no_file_is_refused)
 }
 END_TEST
 
+START_TEST(a_table_that_a_crash_would_empty_is_refused)
+{
+	ck_assert(session_execute(lab, "ALTER TABLE processed_event SET UNLOGGED"));
+	expect_refused("--offset-file off", "table processed_event is not logged");
+	ck_assert(session_execute(lab, "ALTER TABLE processed_event SET LOGGED"));
+	ck_assert(session_execute(lab, "ALTER TABLE counter_watermark SET UNLOGGED"));
+	expect_refused("--offset-file off", "table counter_watermark is not logged");
+	ck_assert(session_execute(lab, "ALTER TABLE counter_watermark SET LOGGED"));
+	expect_drained("--offset-file off", ALL);
+}
+END_TEST
+
 START_TEST(a_place_that_cannot_be_written_is_refused)
 {
 	expect_refused("--offset-file nowhere/off", "cannot create nowhere/off");
@@ -330,6 +342,7 @@ consumer_suite(void)
 		the_file_is_believed_up_to_the_last_event,
 		what_is_no_number_is_refused,
 		what_is_no_file_is_refused,
+		a_table_that_a_crash_would_empty_is_refused,
 		a_place_that_cannot_be_written_is_refused,
 		a_link_is_followed,
 		a_stream_that_takes_nothing_is_reported,

@@ -111,6 +111,29 @@ START_TEST(everything_given)
 }
 END_TEST
 
+START_TEST(points_of_a_program)
+{
+	ck_assert(read_words("crashpoints a.yaml --points 10-40 --fault stop-server --sample 12 --timeout 3 --jobs 2"));
+	ck_assert_int_eq(options.points.first, 10);
+	ck_assert_int_eq(options.points.last, 40);
+	ck_assert_int_eq(options.fault, CRASH_STOP_SERVER);
+	ck_assert_int_eq(options.sample, 12);
+	ck_assert_str_eq(text_get(&options.replay),
+					 " --seed 32 --jobs 2 --points 10-40 --fault stop-server --sample 12 --timeout 3");
+	ck_assert_str_eq(text_get(&options.alike), " --timeout 3");
+	ck_assert(read_words("crashpoints a.yaml --point 17"));
+	ck_assert_int_eq(options.points.first, 17);
+	ck_assert_int_eq(options.points.last, 17);
+	ck_assert_str_eq(text_get(&options.replay), " --seed 32 --point 17");
+	assert_refused("--points 4-3", "--points takes N or A-B with 1 <= A <= B <= 1000000, not \"4-3\"");
+	assert_refused("--points 0", "--points takes N or A-B with 1 <= A <= B <= 1000000, not \"0\"");
+	assert_refused("--points -3", "--points takes N or A-B with 1 <= A <= B <= 1000000, not \"-3\"");
+	assert_refused("--points 3-", "--points takes N or A-B with 1 <= A <= B <= 1000000, not \"3-\"");
+	assert_refused("--fault shoot", "--fault takes kill-client, cut, stop-server or pause, not \"shoot\"");
+	assert_refused("--sample 0", "--sample takes a number from 1 to 1000000, not \"0\"");
+}
+END_TEST
+
 START_TEST(random_seed)
 {
 	uint64_t first;
@@ -305,6 +328,7 @@ main(void)
 	tcase_add_checked_fixture(tcase, NULL, forget);
 	tcase_add_test(tcase, defaults);
 	tcase_add_test(tcase, everything_given);
+	tcase_add_test(tcase, points_of_a_program);
 	tcase_add_test(tcase, random_seed);
 	tcase_add_test(tcase, environment_twins);
 	tcase_add_test(tcase, refusals);

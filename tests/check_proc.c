@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -335,6 +336,55 @@ START_TEST(a_group_of_its_own_does_not_hear_the_old_one)
 }
 END_TEST
 
+/* Whoever started it is killed at once: it goes, though nobody knew its group. */
+START_TEST(a_program_may_die_with_who_started_it)
+{
+	const char *argv[] = {"/bin/sh", "-c", "exec sleep 60", NULL};
+	Process *orphan;
+	ProcessEnd end;
+	pid_t pid = 0;
+	int ends[2];
+	pid_t starter;
+
+	ck_assert(process_adopt_orphans());
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	starter = fork();
+	if (starter == 0)
+	{
+		Process *process = process_start(&(ProcessSpec){.argv = argv, .own_group = true, .dies_with_us = true});
+
+		pid = process != NULL ? process_pid(process) : 0;
+		(void) !write(ends[1], &pid, sizeof(pid));
+		(void) kill(getpid(), SIGKILL);
+	}
+	ck_assert_int_eq(read(ends[0], &pid, sizeof(pid)), sizeof(pid));
+	ck_assert_int_eq(waitpid(starter, NULL, 0), starter);
+	orphan = process_adopt(pid);
+	ck_assert_ptr_nonnull(orphan);
+	ck_assert(process_wait(orphan, soon(), &end));
+	ck_assert_int_eq(end.how, ENDED_SIGNAL);
+	ck_assert_int_eq(end.code, SIGKILL);
+	process_free(orphan);
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
+START_TEST(a_descriptor_tells_of_the_end)
+{
+	Process *process = start_shell("read go; exit 3");
+	struct pollfd ending = {.fd = process_descriptor(process), .events = POLLIN};
+
+	ck_assert_int_ge(ending.fd, 0);
+	ck_assert_int_eq(poll(&ending, 1, 50), 0);
+	ck_assert(process_write_line(process, "go"));
+	ck_assert_int_eq(poll(&ending, 1, PATIENCE_MS), 1);
+	assert_ends(process, ENDED_EXIT, 3);
+	close(ending.fd);
+	process_free(process);
+}
+END_TEST
+
 START_TEST(output_file_is_appended)
 {
 	char path[] = "/tmp/check_proc-XXXXXX";
@@ -595,6 +645,8 @@ main(void)
 	tcase_add_test(tcase, run_past_its_deadline_is_killed);
 	tcase_add_test(tcase, an_interrupt_ends_a_run_silently);
 	tcase_add_test(tcase, a_group_of_its_own_does_not_hear_the_old_one);
+	tcase_add_test(tcase, a_program_may_die_with_who_started_it);
+	tcase_add_test(tcase, a_descriptor_tells_of_the_end);
 	tcase_add_test(tcase, output_file_is_appended);
 	tcase_add_test(tcase, groups_sessions_and_descriptors);
 	tcase_add_test(tcase, signals_are_at_their_defaults);

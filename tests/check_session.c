@@ -170,6 +170,17 @@ START_TEST(a_connection_refused_is_one_line)
 }
 END_TEST
 
+START_TEST(patience_ends)
+{
+	char last[512];
+
+	ck_assert_ptr_null(session_open_patiently("host=/nonexistent dbname=x user=x", "nobody", deadline_in_ms(50)));
+	notice_last_error(last, sizeof(last));
+	ck_assert_ptr_nonnull(strstr(last, "a server that accepts connections"));
+	ck_assert_ptr_nonnull(strstr(last, "/nonexistent"));
+}
+END_TEST
+
 /* The server tells a client that said goodbye from one that vanished. */
 static int64_t
 abandoned_sessions(void)
@@ -840,6 +851,7 @@ add_tests(TCase *tcase)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, connects_by_string_and_by_uri);
 	tcase_add_test(tcase, a_connection_refused_is_one_line);
+	tcase_add_test(tcase, patience_ends);
 	tcase_add_test(tcase, an_abandoned_backend_goes_and_rolls_back);
 	tcase_add_test(tcase, values_go_in_and_come_out);
 	tcase_add_test(tcase, arrays_go_in);

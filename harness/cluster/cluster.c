@@ -11,7 +11,7 @@
 #include "../session.h"
 
 #define LOG_TAIL_LINES 12
-#define STOP_MS 5000
+#define STOP_MS 10000 /* after 5 s the postmaster itself kills children that do not obey */
 
 struct Cluster
 {
@@ -48,7 +48,7 @@ append_quoted(Text *text, const char *value)
 static void
 settings_append(Text *text, const char *directory)
 {
-	text_append(text, "listen_addresses = ''\nport = %d\nunix_socket_directories = '\"", PORT);
+	text_append(text, "listen_addresses = ''\nport = %d\nunix_socket_directories = '\"", CLUSTER_PORT);
 	append_quoted(text, directory);
 	text_append(text, "\"'\nunix_socket_permissions = 0700\nmax_connections = 400\n"
 					  "log_line_prefix = '%%m [%%p] %%a '\nrecovery_init_sync_method = syncfs\n");
@@ -426,6 +426,23 @@ cluster_restart_immediate(Cluster *cluster, Deadline deadline)
 }
 
 bool
+cluster_stop_immediate(Cluster *cluster)
+{
+	if (cluster->state != CLUSTER_RUNNING)
+	{
+		report_error("server %s is to be stopped and does not run", cluster->name);
+		return false;
+	}
+	if (!postmaster_stop(cluster) || cluster->ended_badly)
+	{
+		cluster->state = CLUSTER_CRASHED;
+		return false;
+	}
+	cluster->state = CLUSTER_STOPPED;
+	return true;
+}
+
+bool
 cluster_verify_running(Cluster *cluster)
 {
 	Text how = {0};
@@ -510,7 +527,7 @@ cluster_conninfo(Cluster *cluster, const char *database)
 	text_clear(&cluster->conninfo);
 	text_append(&cluster->conninfo, "host='");
 	append_quoted(&cluster->conninfo, cluster->directory);
-	text_append(&cluster->conninfo, "' port=%d user=" SUPERUSER " dbname='", PORT);
+	text_append(&cluster->conninfo, "' port=%d user=" CLUSTER_USER " dbname='", CLUSTER_PORT);
 	append_quoted(&cluster->conninfo, database);
 	text_append(&cluster->conninfo, "'");
 	return text_get(&cluster->conninfo);

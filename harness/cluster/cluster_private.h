@@ -6,8 +6,6 @@
 
 #include "../cluster.h"
 
-#define SUPERUSER "counterproof"
-#define PORT 5432 /* part of the socket's name; nothing listens on TCP */
 #define PRIVATE_NAME "cp-XXXXXX"
 #define COPY_MS 60000
 

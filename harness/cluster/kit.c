@@ -3,11 +3,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define DEFAULT_ACCOUNT "nobody"
@@ -267,6 +269,47 @@ kit_find_scratch(ServerKit *kit)
 	}
 	snprintf(kit->scratch, sizeof(kit->scratch), "%.*s", (int) sizeof(kit->scratch) - 1, absolute);
 	return check_reachable(kit, kit->scratch, "the folder for servers (TMPDIR)");
+}
+
+/* Bytes that can be had for a memory file system, as the kernel guesses; 0 when it does not say. */
+static int64_t
+memory_available(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	char line[128];
+	long long kilobytes = 0;
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL && kilobytes == 0)
+	{
+		if (sscanf(line, "MemAvailable: %lld kB", &kilobytes) != 1)
+		{
+			kilobytes = 0;
+		}
+	}
+	if (file != NULL)
+	{
+		fclose(file);
+	}
+	return (int64_t) kilobytes * 1024;
+}
+
+void
+server_kit_prefer_memory(ServerKit *kit, int64_t bytes)
+{
+	static const char memory[] = "/dev/shm";
+	const char *wanted = getenv("TMPDIR");
+	struct statfs system;
+
+	if ((wanted != NULL && wanted[0] != '\0') || statfs(memory, &system) != 0 || system.f_type != TMPFS_MAGIC ||
+		access(memory, W_OK | X_OK) != 0)
+	{
+		return;
+	}
+	if ((int64_t) system.f_bavail * system.f_bsize / 2 >= bytes && memory_available() / 2 >= bytes)
+	{
+		snprintf(kit->scratch, sizeof(kit->scratch), "%s", memory);
+		kit->in_memory = true;
+	}
 }
 
 /* Each missing folder of the path; mode 0755 whatever the umask. */

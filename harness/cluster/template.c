@@ -16,7 +16,7 @@
 #define REMOVE_MS 30000
 
 /* What a template was made with is part of its name: another way of making it is another template. */
-#define INITDB_OPTIONS "--no-locale", "-E", "UTF8", "-U", SUPERUSER, "-A", "trust", "--no-sync"
+#define INITDB_OPTIONS "--no-locale", "-E", "UTF8", "-U", CLUSTER_USER, "-A", "trust", "--no-sync"
 
 
 /* --- private directories --- */

@@ -60,18 +60,23 @@ progress_case(const RunnerConfig *config, const EvidenceCase *name, Result resul
 }
 
 void
-progress_line(const RunnerConfig *config, const EvidenceCase *name, const EvidenceLine *line)
+progress_show(const EvidenceCase *name, const EvidenceLine *line)
 {
 	Text text = {0};
 
-	if (line->kind != LINE_FAIL && !config->verbose)
-	{
-		return;
-	}
 	evidence_line_text(line, &text);
 	printf("%s  %-8s %s\n", name->id, evidence_line_word(line), text_get(&text));
 	fflush(stdout);
 	text_free(&text);
+}
+
+void
+progress_line(const RunnerConfig *config, const EvidenceCase *name, const EvidenceLine *line)
+{
+	if (line->kind == LINE_FAIL || config->verbose)
+	{
+		progress_show(name, line);
+	}
 }
 
 void

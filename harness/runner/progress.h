@@ -8,6 +8,9 @@
 extern void progress_case(const RunnerConfig *config, const EvidenceCase *name, Result result, int passed, int failed,
 						  int64_t duration_ms, const char *reason);
 
+/* One line of a case, as output.txt has it. */
+extern void progress_show(const EvidenceCase *name, const EvidenceLine *line);
+
 /* A failed check at once; with -v, every line. */
 extern void progress_line(const RunnerConfig *config, const EvidenceCase *name, const EvidenceLine *line);
 

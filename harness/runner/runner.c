@@ -565,8 +565,8 @@ plan(Runner *runner, const Scenario *const *scenarios, int count)
 	}
 }
 
-static ExitCode
-exit_code_of(const EvidenceTotals *totals)
+ExitCode
+runner_exit_code(const EvidenceTotals *totals)
 {
 	if (totals->failed > 0)
 	{
@@ -656,7 +656,7 @@ run_with_evidence(Runner *runner)
 	{
 		return EXIT_CODE_FAIL;
 	}
-	return complete && closed && stopped ? exit_code_of(&totals) : EXIT_CODE_BROKEN;
+	return complete && closed && stopped ? runner_exit_code(&totals) : EXIT_CODE_BROKEN;
 }
 
 ExitCode

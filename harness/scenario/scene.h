@@ -18,7 +18,7 @@ typedef struct
 	const char *programs;
 	const char *sql;
 	const char *variant; /* NULL: the system as it is */
-	int report_fd; /* messages to the runner */
+	int report_fd;       /* messages to the runner */
 } SceneSetup;
 
 /* Run the case and give everything back. Answers the exit code of its process: EXIT_CODE_PASS or EXIT_CODE_BROKEN. */

@@ -152,6 +152,31 @@ session_open(const char *conninfo, const char *name)
 	return session;
 }
 
+typedef struct
+{
+	const char *conninfo, *name;
+	Session *session;
+} Knock;
+
+static ProbeAnswer
+probe_open(void *context, Text *seen)
+{
+	Knock *knock = context;
+	SqlError error;
+
+	knock->session = session_open_quietly(knock->conninfo, knock->name, &error);
+	text_append(seen, "%s", error.message);
+	return knock->session != NULL ? PROBE_DONE : PROBE_AGAIN;
+}
+
+Session *
+session_open_patiently(const char *conninfo, const char *name, Deadline deadline)
+{
+	Knock knock = {.conninfo = conninfo, .name = name};
+
+	return wait_until("a server that accepts connections", deadline, probe_open, &knock) ? knock.session : NULL;
+}
+
 void
 session_close(Session *session)
 {

@@ -4,7 +4,8 @@
  * Claim      Each state change writes one fact version and one event, numbered without a hole; consuming the events
  *            makes the counts equal the facts; and the tables themselves refuse what must not exist twice.
  * Method     One client likes, takes it back and likes again; another user and another item follow. Each event is
- *            consumed by itself, and both sides are audited before and after. Then duplicate rows are inserted past
+ *            consumed by itself, and both sides are audited before and after; that a fact and its event are of one
+ *            transaction is seen in their xmin (5.5). Then duplicate rows are inserted past
  *            the write path and the consumer (unique constraints: PostgreSQL 16 manual, 5.4.3 and 5.4.4), and what no
  *            constraint refuses is put before the write-side audit.
  * Expect     Versions 1, 2, 3 with deltas +1, -1, +1; numbers 1..5; counts 2 and 1; 23505 for each duplicate; each damage
@@ -29,6 +30,9 @@ like_reaches_count(Scene *scene, Session *lab)
 	answer = set_like(scene, lab, 7, 1, true);
 	check_answer(scene, &answer, "CHANGED(liked, v1, seq=1)", "the first like");
 	check_query(scene, lab, log_sql, NO_ARGS, "1:1 v1", "its event");
+	check_query(scene, lab,
+				"SELECT f.xmin = o.xmin FROM like_fact f JOIN like_outbox o USING (user_id, item_id, version)", NO_ARGS,
+				"t", "written by the transaction that wrote its fact");
 	check_count(scene, lab, 1, ALLOWED_LAG, "n=0 lag=1 pending=1 stale=false", "the count is one event behind");
 	check_audits_clean(scene, lab, "liked, not consumed");
 

@@ -5,16 +5,19 @@
  *            to whoever commits with it, so a rolled back or abandoned like leaves neither a trace nor a hole.
  * Method     One client walks the six arrows of the diagram. Then one like holds number k uncommitted while another
  *            is seen waiting for it in pg_locks (manual 54.12), the first one rolling back, committing, or losing its
- *            connection. The number is a row under a lock held to the end of the transaction (13.3.2), not a
- *            sequence, whose values an abort does not give back (9.17); the end of a connection ends its transaction
- *            (55.2.9).
- * Expect     The waiting one gets k after a rollback or a lost connection, k+1 after a commit.
+ *            connection; a reader asks before, between and after for what is above its highest number. The number is a
+ *            row under a lock held to the end of the transaction (13.3.2), not a sequence, whose values an abort does
+ *            not give back (9.17); the end of a connection ends its transaction (55.2.9).
+ * Expect     The waiting one gets k after a rollback or a lost connection, k+1 after a commit; the reader sees every event.
  * Not shown  What waiting for the number row costs (L2); the abandoned backend is idle in its transaction, one busy in
  *            a statement would outlive its client (L12).
  */
+#include <stdlib.h>
+
 #include "lab.h"
 
 #define WAIT_MS 10000
+#define READ_MOST 1000
 #define NO_SUCH_ITEM 99
 
 /* What is in the write side: rows of facts (placeholders included), events, and the last number. */
@@ -95,13 +98,27 @@ wait_behind(Scene *scene, Session *lab, Session *first, Session *second, int64_t
 	answer = set_like_within(scene, first, user, 1, true);
 	CHECK_EQ(scene, answer.seq, expected_number, "the first like holds a number, uncommitted");
 	send_like(scene, second, user + 1, 1, true);
-	scene_await_blocked(scene, lab, session_backend_pid(second));
-	CHECK_EQ(scene, number_of(scene, lab, "SELECT count(*) FROM pg_locks WHERE pid = $1 AND NOT granted", ARGS(pid)), 1,
-			 "the second like waits in pg_locks");
+	check_waits(scene, lab, second, "the second like waits in pg_locks");
 	CHECK_EQ(scene,
 			 number_of(scene, lab, "SELECT count(*) FROM unnest(pg_blocking_pids($1)) AS b WHERE b = $2",
 					   ARGS(pid, arg_int(session_backend_pid(first)))),
 			 1, "it waits for the first one's backend");
+}
+
+/* What is above the highest number that this reader has seen; it never looks back. Answers how many events it got. */
+static int64_t
+read_on(Scene *scene, Session *lab, int64_t *highest)
+{
+	int64_t *seqs;
+	size_t count;
+
+	require(scene, like_pull(lab, *highest, READ_MOST, &seqs, &count));
+	if (count > 0)
+	{
+		*highest = seqs[count - 1];
+	}
+	free(seqs);
+	return (int64_t) count;
 }
 
 static void
@@ -117,13 +134,29 @@ rolled_back_number(Scene *scene, Session *lab)
 	check_answer(scene, &answer, "CHANGED(liked, v1, seq=3)", "the second like, after the rollback");
 	check_fact(scene, lab, 10, 1, "", "the rolled back like left no fact, not even a placeholder");
 	check_trace(scene, lab, "rows=2 events=3 last=3", "nor an event or a number");
+	scene_close_session(scene, first);
+	scene_close_session(scene, second);
+}
 
-	step(scene, "the first like commits: the second gets the next number");
+static void
+committed_number(Scene *scene, Session *lab)
+{
+	Session *first = like_client(scene, "first"), *second = like_client(scene, "second");
+	LikeResult answer;
+	int64_t highest = 0, seen;
+
+	step(scene,
+		 "the first like commits: the second gets the next number, and a reader that never looks back gets both");
+	seen = read_on(scene, lab, &highest);
 	wait_behind(scene, lab, first, second, 20, 4);
+	seen += read_on(scene, lab, &highest);
 	CHECK(scene, session_commit(first) == SQL_OK, "the first one's commit is confirmed");
 	answer = await_like(scene, second);
 	check_answer(scene, &answer, "CHANGED(liked, v1, seq=5)", "the second like, after the commit");
 	check_trace(scene, lab, "rows=4 events=5 last=5", "both are there");
+	seen += read_on(scene, lab, &highest);
+	CHECK_EQ(scene, seen, number_of(scene, lab, "SELECT count(*) FROM like_outbox", NO_ARGS),
+			 "events seen by the reader that asks for what is above its highest number");
 	check_audits_clean(scene, lab, "one rolled back, one committed");
 	scene_close_session(scene, first);
 	scene_close_session(scene, second);
@@ -158,6 +191,7 @@ run(Scene *scene)
 	walk_rejections(scene, lab);
 	walk_states(scene, lab);
 	rolled_back_number(scene, lab);
+	committed_number(scene, lab);
 	abandoned_number(scene, lab);
 	(void) drain(scene, lab);
 	check_drained(scene, lab, "drained");

@@ -5,8 +5,10 @@
  *            its facts by at most the item's own pending events, and count plus pending deltas equals the facts at
  *            every step. Reading a count never looks at the facts.
  * Method     30 likes, nothing consumed; then parts of them, so that lag passes the allowed 16 exactly; then all. An
- *            unlike is delivered before its like. The plan of the read function is looked at.
- * Expect     0/30/20, then 14/10/6, then 20/0/0 for n/lag/pending; 17 is stale, 16 is not; n = -1 is shown as it is.
+ *            unlike is delivered before its like. An audit is held up by a table lock while a like is written and
+ *            consumed. The plan of the read function is looked at.
+ * Expect     0/30/20, then 14/10/6, then 20/0/0 for n/lag/pending; 17 is stale, 16 is not; n = -1 is shown as it is. The
+ *            audit's number and watermark are of one snapshot: lag is not below zero.
  * Not shown  How long the lag lasts: it is a number of events, not a time (L9). What counting pending events costs.
  */
 #include <stdlib.h>
@@ -16,6 +18,8 @@
 
 #define LIKES 30
 #define ALLOWED_LAG 16
+/* Enough for an audit that waits for a lock which the case is about to release. */
+#define AUDIT_MS 10000
 
 /* Both statements about error hold now: the identity exactly, and each item's own bound. */
 static void
@@ -116,6 +120,32 @@ below_zero(Scene *scene, Session *lab)
 	check_drained(scene, lab, "all consumed");
 }
 
+/*
+ * The audit is kept from the watermark by a table lock, and the holder writes a like and consumes it: a last number read
+ * before it and a watermark read after it would not belong together.
+ */
+static void
+audit_beside_consumer(Scene *scene, Session *lab)
+{
+	Session *auditor = scene_session(scene, "auditor"), *holder = like_client(scene, "holder");
+	SqlResult *seen = NULL;
+
+	step(scene, "an audit waits while a like is written and consumed");
+	require(scene, session_begin(holder, READ_COMMITTED));
+	require(scene, session_execute(holder, "LOCK TABLE counter_watermark"));
+	require(scene, session_send(auditor, "SELECT lag, unprocessed FROM like_audit_read_side()", NO_ARGS));
+	scene_await_blocked(scene, lab, session_backend_pid(auditor));
+	CHECK(scene, set_like_within(scene, holder, 2, 3, true).outcome == LIKE_CHANGED, "a like while the audit waits");
+	check_query(scene, holder, "SELECT watermark FROM like_consume('{33}')", NO_ARGS, "33", "and it is consumed");
+	require(scene, session_commit(holder) == SQL_OK);
+	require(scene, session_await(auditor, &seen, scene_deadline(scene, AUDIT_MS)) == SQL_OK);
+	check_at_least(scene, sql_int(seen, 0, 0), 0, "lag, from number and watermark of one snapshot");
+	CHECK(scene, sql_int(seen, 0, 1) <= sql_int(seen, 0, 0), "unprocessed <= lag in it");
+	sql_free(seen);
+	scene_close_session(scene, auditor);
+	scene_close_session(scene, holder);
+}
+
 /* The function is a single SQL statement, which the planner takes into the query; so its plan shows all it reads. */
 static void
 look_at_plan(Scene *scene, Session *lab)
@@ -147,6 +177,7 @@ run(Scene *scene)
 
 	fall_behind_and_catch_up(scene, lab);
 	below_zero(scene, lab);
+	audit_beside_consumer(scene, lab);
 	look_at_plan(scene, lab);
 }
 

@@ -5,15 +5,18 @@
  *            delivered, each takes effect once and the final counts equal the facts; only repetition threatens, and
  *            the key of processed_event absorbs it in the transaction that adds to the count.
  * Method     Eight events on two items are delivered in one fixed order with repeats, within a batch and across
- *            batches, and inversions; then, the derived side cleared each time, in 20 seeded shuffles with repeats,
- *            cut into batches at random. A batch with an event that cannot be counted is tried, and a wrong watermark is
- *            planted for the audit.
+ *            batches, and inversions; once with one event slow, all others done, and a start from the watermark; then,
+ *            the derived side cleared each time, in 20 seeded shuffles with repeats, cut into batches at random. A batch
+ *            with an event that cannot be counted is tried, and a wrong watermark is planted for the audit.
  * Expect     Exact totals and counts after each batch, below zero on the way; dup = deliveries - events; the
- *            watermark contiguous and the identity exact after every batch. The batch is refused whole and names the
- *            event; the audit sees a watermark too low and one too high, where unprocessed <= lag sees nothing.
+ *            watermark contiguous and the identity exact after every batch. With seven of eight done and 4 missing, lag
+ *            is 5. The batch is refused whole and names the event; the audit sees a watermark too low and one too high,
+ *            where unprocessed <= lag sees nothing.
  * Not shown  Redelivery is the lab's, no transport's (L6); 20 orders are a sample of all (L8); dedup rows are never
  *            cleaned (L5).
  */
+#include <stdlib.h>
+
 #include "lab.h"
 
 #define EVENTS 8
@@ -147,6 +150,32 @@ fixed_order(Scene *scene, Session *lab)
 	check_drained(scene, lab, "after the fixed order");
 }
 
+/* All but event 4 are done: lag counts from the hole, and whoever starts again at the watermark gets what it needs. */
+static void
+slow_event(Scene *scene, Session *lab)
+{
+	LikeTotals totals;
+	LikeReadAudit read_side;
+	int64_t watermark;
+	int64_t *seqs;
+	size_t count;
+
+	step(scene, "event 4 is slow, the seven others are done; then a consumer starts again from the watermark");
+	clear_derived(scene, lab);
+	totals = deliver(scene, lab, SEQS(1, 2, 3, 5, 6, 7, 8));
+	check_totals(scene, &totals, "applied=7 covered=0 dup=0 watermark=3", "all but event 4");
+	read_side = audit_read_side(scene, lab);
+	CHECK_EQ(scene, read_side.lag, EVENTS - 3, "lag counts from the hole, not from the highest event seen");
+	CHECK_EQ(scene, read_side.unprocessed, 1, "one event is unprocessed");
+	require(scene, like_watermark(lab, &watermark));
+	require(scene, like_pull(lab, watermark, EVENTS, &seqs, &count));
+	totals = deliver(scene, lab, seqs, count);
+	free(seqs);
+	check_totals(scene, &totals, "applied=1 covered=0 dup=4 watermark=8", "what is pulled above the watermark");
+	check_query(scene, lab, counts_sql, NO_ARGS, FINAL_COUNTS, "the counts after the slow event");
+	check_drained(scene, lab, "after the slow event");
+}
+
 /* What the shuffles found wrong, each counted over all of them. */
 typedef struct
 {
@@ -218,6 +247,7 @@ run(Scene *scene)
 	refused_batches(scene, lab);
 	fixed_order(scene, lab);
 	wrong_watermarks(scene, lab);
+	slow_event(scene, lab);
 	shuffled_orders(scene, lab);
 }
 

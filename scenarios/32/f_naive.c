@@ -4,10 +4,10 @@
  * Claim      Reading the old state under a lock, comparing, and only then deciding the delta makes a repeated request
  *            harmless. Adding or subtracting by the direction of the request does not, in a transaction or not.
  * Method     One list of 400 requests on 4 items, drawn from the seed, 136 of them sent twice as after a lost answer.
- *            8 threads send it, each pair owned by one of them, so what must come out is computed from the list.
- *            Then the same list through setNaive, which keeps counts of its own over the same facts. Last, each cause
+ *            8 threads send it, each pair owned by one of them, so what must come out is computed from the list. One
+ *            like more is sent twice at once, both sendings seen waiting for the row (manual 54.12). Then the same list through setNaive, which keeps counts of its own over the same facts. Last, each cause
  *            of the drift by itself, with a single pair.
- * Expect     Through the facts: every second sending NOOP, counts equal facts. Naive: drift, required, item by item.
+ * Expect     Through the facts: every second sending NOOP, also of the two at once; counts equal facts. Naive: drift, required, item by item.
  * Not shown  The numbers are those of this list (L1, L7); counting in the request path with the facts read.
  */
 #include <stdlib.h>
@@ -18,10 +18,13 @@
 #define SENT_TWICE 136
 #define CALLS (REQUESTS + SENT_TWICE)
 #define WORKERS 8
+#define WAIT_MS 10000
 #define USERS 40
 #define ITEMS 4
 #define SENT_TWICE_ITEM 5 /* for one cause each */
 #define NEVER_LIKED_ITEM 6
+#define SENT_AGAIN_ITEM 7
+#define SENDINGS 2
 
 typedef struct
 {
@@ -43,6 +46,7 @@ typedef struct
 	Request requests[REQUESTS];
 	LikeTally tallies[WORKERS];
 	int64_t second_noops[WORKERS], naive_calls[WORKERS];
+	LikeTally sendings[SENDINGS]; /* of one like, at once */
 } Clients;
 
 static int
@@ -156,6 +160,52 @@ through_facts(Scene *scene, Session *lab, Clients *clients, const Foreseen *fore
 	}
 }
 
+static bool
+send_impatiently(int worker, void *context)
+{
+	Clients *clients = context;
+	LikeResult result;
+
+	if (!steps()->set(clients->sessions[worker], 1, SENT_AGAIN_ITEM, true, &result))
+	{
+		return false;
+	}
+	tally_add(&clients->sendings[worker], &result);
+	return true;
+}
+
+/* Both sendings are under way and neither has got the row: what they have read by now is about to end. */
+static void
+sent_again_meanwhile(Scene *scene, Session *lab, Clients *clients)
+{
+	LikeTally sum = {0};
+	ActorGroup *group;
+
+	step(scene, "a like is sent again before its first sending is answered; both wait for the row");
+	(void) set_like(scene, lab, 1, SENT_AGAIN_ITEM, true);
+	(void) set_like(scene, lab, 1, SENT_AGAIN_ITEM, false);
+	require(scene, session_begin(lab, READ_COMMITTED));
+	require(scene, session_query(lab, NULL, "SELECT FROM like_fact WHERE item_id = $1 FOR UPDATE",
+								 ARGS(arg_int(SENT_AGAIN_ITEM))));
+	group = actor_start("impatient client", SENDINGS, send_impatiently, clients);
+	require(scene, group != NULL);
+	actor_open_gate(group);
+	for (int i = 0; i < SENDINGS; i++)
+	{
+		scene_await_blocked(scene, lab, session_backend_pid(clients->sessions[i]));
+	}
+	session_rollback(lab);
+	require(scene, actor_join(group, scene_deadline(scene, WAIT_MS)));
+	for (int i = 0; i < SENDINGS; i++)
+	{
+		tally_merge(&sum, &clients->sendings[i]);
+	}
+	check_tally(scene, &sum, SENDINGS);
+	CHECK_EQ(scene, sum.changed, 1, "sendings that changed something, of one like sent twice at once");
+	(void) drain(scene, lab);
+	CHECK_EQ(scene, read_count(scene, lab, SENT_AGAIN_ITEM, 0).n, 1, "count of one like sent twice at once");
+}
+
 
 /* --- through setNaive --- */
 
@@ -254,7 +304,7 @@ each_cause_alone(Scene *scene, Session *lab)
 static void
 run(Scene *scene)
 {
-	Session *lab = like_lab(scene, NEVER_LIKED_ITEM);
+	Session *lab = like_lab(scene, SENT_AGAIN_ITEM);
 	Clients *clients = memory_get(sizeof(*clients)); /* not on the stack: workers may outlive a case that ends early */
 	Foreseen foreseen;
 
@@ -267,6 +317,7 @@ run(Scene *scene)
 	draw_requests(clients->requests, scene_seed(scene));
 	foreseen = foresee(clients->requests);
 	through_facts(scene, lab, clients, &foreseen);
+	sent_again_meanwhile(scene, lab, clients);
 	through_naive(scene, lab, clients, &foreseen);
 	free(clients);
 	each_cause_alone(scene, lab);
@@ -277,7 +328,7 @@ const Scenario scenario_32_f = {
 	.id = "32-F",
 	.title = "the same requests through the facts and through a naive count",
 	.claim = "a repeated request is absorbed by read, compare, decide; adding by direction drifts",
-	.kind = "real component, real threads, negative control",
+	.kind = "real component, real threads, fixed interleaving, negative control",
 	.guarantee = "second sendings are NOOP and counts equal facts; the naive count must drift",
 	.observed = "the clients' answers, like_count, like_naive_count, the judged history",
 	.needs = NEEDS_DATABASE,

@@ -8,10 +8,12 @@
  *            before any of them locks, then all deliver at once; 29 old events drawn by the seed follow. The derived side
  *            is cleared and the same is delivered to a consumer without dedup. Three more kinds of damage are planted: a 5
  *            on an item never liked, a 5 on one liked and unliked, a count row deleted. Recovery, 50 more requests,
- *            drained. Last, a fact is changed past the write path, which no rebuild can mend.
+ *            drained. A fact is changed past the write path, which no rebuild can mend. Last, batches that name two items in
+ *            opposite order meet: in a fixed order, 50 of each at once, and locked as the lists have them.
  * Expect     E events: applied=E dup=2E+29; without dedup 3E+29 applications, 4 items off, exact_violations=4 while
  *            watermark=last and lag=0; after recovery each of the seven counts equals its facts, and stays so. Over
- *            damaged facts recovery says so and stops.
+ *            damaged facts recovery says so and stops. Opposite batches never deadlock; locked as listed, one of the
+ *            two ends with 40P01, runs again whole, and the counts are right.
  * Not shown  A transport's acknowledgements: deliveries and redeliveries are played by the lab (L6). Dedup past a
  *            retention: dedup rows are kept for ever (L5). How many deliveries each consumer makes its own varies (L7).
  */
@@ -32,6 +34,8 @@ enum
 	CONSUMERS = 3,
 	BATCH = 40,
 	REDELIVERED = 29,
+	CROSSED_PAIRS = 50, /* of batches */
+	WAIT_MS = 10000,
 	PLANTED = 5,
 	PULL_MAX = 100000
 };
@@ -316,9 +320,140 @@ damage_facts(Scene *scene, Session *lab)
 {
 	step(scene, "a fact and a count changed past everything: recovery stops before it rebuilds");
 	require(scene, session_execute(lab, "UPDATE like_fact SET liked = NOT liked WHERE user_id = 1 AND item_id = 6; "
-										"UPDATE like_count SET n = n + 1 WHERE item_id = 6"));
+										"UPDATE like_count SET n = n + 5 WHERE item_id = 6"));
 	check_recovery_stops(scene, lab);
 	CHECK_EQ(scene, audit_write_side(scene, lab).delta_sum_mismatch_items, 1, "the damage is as it was");
+	require(scene, like_rebuild_all(lab, NULL, NULL));
+	CHECK_EQ(scene, audit_read_side(scene, lab).exact_violations, 0, "rebuilt all the same, the read side is clean");
+	CHECK_EQ(scene, audit_write_side(scene, lab).delta_sum_mismatch_items, 1,
+			 "and the damage is as it was all the same");
+}
+
+/* Events 4k+1 to 4k+4 are on items 1, 2, 1, 2: a batch of two for each of two consumers, in opposite order. */
+static void
+write_crossed_events(Scene *scene, Session *lab)
+{
+	clear_all(scene, lab);
+	require(scene, session_begin(lab, READ_COMMITTED));
+	for (int user = 1; user <= 2 * CROSSED_PAIRS; user++)
+	{
+		set_like_within(scene, lab, user, 1, true);
+		set_like_within(scene, lab, user, 2, true);
+	}
+	commit(scene, lab);
+}
+
+/* The batch that was sent is over: committed, or ended by a deadlock and rolled back. */
+static bool
+commit_unless_deadlock(Scene *scene, Session *session)
+{
+	SqlStatus status = session_await(session, NULL, scene_deadline(scene, WAIT_MS));
+
+	if (status == SQL_OK)
+	{
+		commit(scene, session);
+		return true;
+	}
+	if (status != SQL_ERROR)
+	{
+		scene_broken(scene, "a batch ended as %s", sql_status_name(status));
+	}
+	check_text(scene, session_error(session)->sqlstate, "40P01", "what ended the batch");
+	session_rollback(session);
+	return false;
+}
+
+/*
+ * One batch of each. The first waits for the row that its list names first; the second has the other row and queues up
+ * behind the first. When the holder lets go, the first wants what the second has: a deadlock, in the order of the lists.
+ * Answers how many of the two it ended; these run again when the other is committed.
+ */
+static int
+cross_once(Scene *scene, Session *lab, Session *holder, Consumer consumers[2])
+{
+	static const char *const lists[2] = {"{4,3}", "{1,2}"};
+	bool again[2];
+
+	clear_derived(scene, lab);
+	require(scene, session_begin(holder, READ_COMMITTED));
+	require(scene, session_query(holder, NULL, "SELECT FROM like_count WHERE item_id = 2 FOR UPDATE", NO_ARGS));
+	for (int i = 0; i < 2; i++)
+	{
+		send_batch(scene, consumers[i].session, lists[i]);
+		scene_await_blocked(scene, lab, session_backend_pid(consumers[i].session));
+	}
+	commit(scene, holder);
+	for (int i = 0; i < 2; i++)
+	{
+		again[i] = !commit_unless_deadlock(scene, consumers[i].session);
+	}
+	for (int i = 0; i < 2; i++)
+	{
+		if (again[i])
+		{
+			send_batch(scene, consumers[i].session, lists[i]);
+			(void) await_batch(scene, consumers[i].session);
+		}
+	}
+	check_query(scene, lab, "SELECT string_agg(n::text, '/' ORDER BY item_id) FROM like_count WHERE item_id <= 2",
+				NO_ARGS, "2/2", "the two counts after both batches");
+	return again[0] + again[1];
+}
+
+static bool
+deliver_crossed(int worker, void *context)
+{
+	Consumer *consumer = (Consumer *) context + worker;
+
+	return deliver_in_batches(consumer->session, consumer->seqs, consumer->count, 2, &consumer->totals,
+							  &consumer->refused);
+}
+
+static void
+cross_many_times(Scene *scene, Session *lab, Consumer consumers[2])
+{
+	static int64_t seqs[2][2 * CROSSED_PAIRS];
+	int64_t before = session_retries_40p01();
+
+	step(scene, "%d such batches of each consumer at once", CROSSED_PAIRS);
+	clear_derived(scene, lab);
+	for (int64_t k = 0; k < CROSSED_PAIRS; k++)
+	{
+		seqs[0][2 * k] = 4 * k + 1;
+		seqs[0][2 * k + 1] = 4 * k + 2;
+		seqs[1][2 * k] = 4 * k + 4;
+		seqs[1][2 * k + 1] = 4 * k + 3;
+	}
+	for (int i = 0; i < 2; i++)
+	{
+		consumers[i] =
+			(Consumer){.session = consumers[i].session, .seqs = seqs[i], .count = (size_t) 2 * CROSSED_PAIRS};
+	}
+	run_workers(scene, "consumer", 2, deliver_crossed, consumers);
+	CHECK_EQ(scene, session_retries_40p01() - before, 0, "deadlocks among them");
+	check_drained(scene, lab, "after the crossed batches");
+}
+
+/* A batch names its items in any order; locked in that order, two of them are a deadlock. */
+static void
+crossed_batches(Scene *scene, Session *lab, Consumer consumers[CONSUMERS])
+{
+	Session *holder = consumers[2].session;
+
+	write_crossed_events(scene, lab);
+	for (int i = 0; i < 2; i++)
+	{
+		/* A role that may not set it waits a second for the server to notice. */
+		(void) session_try(consumers[i].session, NULL, "SET deadlock_timeout = '10ms'", NO_ARGS);
+	}
+	step(scene, "a batch on items 2 and 1 meets one on items 1 and 2");
+	CHECK_EQ(scene, cross_once(scene, lab, holder, consumers), 0, "deadlocks (40P01) of two batches in opposite order");
+	cross_many_times(scene, lab, consumers);
+
+	step(scene, "the same by a consumer that locks items as the list has them");
+	load_variant(scene, lab, "like/mutants/M38/consume.sql");
+	CHECK_EQ(scene, cross_once(scene, lab, holder, consumers), 1, "without an order one of the two ends with 40P01");
+	load_variant(scene, lab, "like/consume.sql");
 }
 
 static void
@@ -344,6 +479,7 @@ run(Scene *scene)
 	recover_and_compare(scene, lab);
 	go_on(scene, lab, events);
 	damage_facts(scene, lab);
+	crossed_batches(scene, lab, consumers);
 }
 
 const Scenario scenario_32_g = {

@@ -8,8 +8,8 @@
  *            holding the count row. The install is started and seen waiting in pg_locks, granted = false, by its own
  *            backend (manual 54.12); then the consumer is let go. Read Committed: the statement after the wait sees what
  *            was just committed; Repeatable Read: a row changed since the snapshot ends the transaction (13.2.2). Then
- *            the install is the one that is open, and a batch it covers in part waits. Last, a snapshot is held up by a
- *            table lock while a like commits.
+ *            the install is the one that is open, and a batch it covers in part waits. Last, a snapshot is held up while
+ *            a like commits: by a lock on the facts, as if it had read its number before, and by one on the number.
  * Expect     4 + 1 = 5 installed with base_seq=4; 1..4 end COVERED, n stays 5. Repeatable Read: one 40001, then the same. Of
  *            the batch behind the install 2 are covered and 2 applied. C(S) is the sum of events 1..S.
  * Not shown  Other orders of the two: a search for them is 32-J. More than one item in an install's transaction.
@@ -17,6 +17,7 @@
 #include "recovery_lab.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 enum
 {
@@ -139,6 +140,7 @@ one_round(Scene *scene, Session *lab, Isolation isolation)
 	static PausedConsumer consumer; /* these outlive a case that ends early while their threads wait */
 	static Installer installer;
 	static LikeSnapshot snapshot;
+	const char *level = isolation == READ_COMMITTED ? "Read Committed" : "Repeatable Read";
 	LikeTotals totals;
 
 	consumer = (PausedConsumer){.session = like_client(scene, "consumer")};
@@ -156,13 +158,13 @@ one_round(Scene *scene, Session *lab, Isolation isolation)
 		 (long long) installer.install.applied_after_base);
 	check_totals(scene, &consumer.totals, "applied=1 covered=0 dup=0 watermark=0", "the consumer, n 0->1");
 	CHECK_EQ(scene, installer.install.old_n, 1, "n as the install found it behind the lock");
-	CHECK_EQ(scene, installer.install.applied_after_base, 1, "it saw the event for which it waited");
-	CHECK_EQ(scene, installer.install.new_n, 5, "installed value = C(S) + 1");
-	CHECK_EQ(scene, installer.install.base_seq, 4, "base_seq");
+	CHECK_EQ(scene, installer.install.applied_after_base, 1, "%s: it saw the event for which it waited", level);
+	CHECK_EQ(scene, installer.install.new_n, 5, "%s: installed value = C(S) + 1", level);
+	CHECK_EQ(scene, installer.install.base_seq, 4, "%s: base_seq", level);
 	check_state(scene, lab, ITEM, 5, "watermark=0 lag=5 unprocessed=4 " CLEAN, "after the install");
 
 	totals = deliver(scene, lab, SEQS(1, 2, 3, 4));
-	check_totals(scene, &totals, "applied=0 covered=4 dup=0 watermark=5", "deliver {1,2,3,4}");
+	check_totals(scene, &totals, "applied=0 covered=4 dup=0 watermark=5", "%s: deliver {1,2,3,4}", level);
 	CHECK_EQ(scene, facts_of(scene, lab, ITEM), FACTS, "facts");
 	check_state(scene, lab, ITEM, FACTS, "watermark=5 lag=0 unprocessed=0 " CLEAN, "drained");
 	like_snapshot_free(&snapshot);
@@ -215,24 +217,26 @@ read_snapshot(int worker, void *context)
 }
 
 /*
- * A rebuild's snapshot is kept from the facts by a table lock, and a like of the holder commits meanwhile: a number read
- * before it and facts read after it would not belong together.
+ * A rebuild's snapshot is kept from one of its two tables by a lock, and a like of the holder commits meanwhile: what was
+ * read before it and what was read after it would not belong together.
  */
 static void
-snapshot_beside_like(Scene *scene, Session *lab)
+snapshot_beside_like(Scene *scene, Session *lab, int64_t user, const char *table, const char *held_up)
 {
 	static Rebuild rebuild; /* outlives a case that ends early while its thread waits */
 	Session *writer = like_client(scene, "writer");
+	char *lock = string_format("LOCK TABLE %s", table);
 	ActorGroup *group;
 	LikeResult answer;
 
 	rebuild = (Rebuild){.session = scene_session(scene, "rebuild")};
 	require(scene, session_begin(writer, READ_COMMITTED));
-	require(scene, session_execute(writer, "LOCK TABLE like_fact"));
+	require(scene, session_execute(writer, lock));
+	free(lock);
 	group = start_one(scene, "rebuild", read_snapshot, &rebuild);
 	scene_await_blocked(scene, lab, session_backend_pid(rebuild.session));
-	answer = set_like_within(scene, writer, 5, ITEM, true);
-	check_answer(scene, &answer, "CHANGED(liked, v1, seq=5)", "a like while the snapshot waits");
+	answer = set_like_within(scene, writer, user, ITEM, true);
+	CHECK(scene, answer.outcome == LIKE_CHANGED, "a like while the snapshot waits for %s", held_up);
 	commit(scene, writer);
 	require(scene, actor_join(group, scene_deadline(scene, WAIT_MS)));
 	note(scene, "rebuild snapshot: S=%lld, C(S)=%lld", (long long) rebuild.snapshot.seq,
@@ -240,7 +244,7 @@ snapshot_beside_like(Scene *scene, Session *lab)
 	CHECK_EQ(scene, rebuild.snapshot.items[0].facts,
 			 number_of(scene, lab, "SELECT sum(delta) FROM like_outbox WHERE item_id = $1 AND seq <= $2",
 					   ARGS(arg_int(ITEM), arg_int(rebuild.snapshot.seq))),
-			 "C(S) = the deltas of events 1..S");
+			 "held up at %s: C(S) = the deltas of events 1..S", held_up);
 	like_snapshot_free(&rebuild.snapshot);
 	scene_close_session(scene, rebuild.session);
 	scene_close_session(scene, writer);
@@ -267,7 +271,8 @@ run(Scene *scene)
 	consumer_behind_install(scene, lab);
 
 	step(scene, "a snapshot meets a like that has not committed yet");
-	snapshot_beside_like(scene, lab);
+	snapshot_beside_like(scene, lab, 5, "like_fact", "the facts");
+	snapshot_beside_like(scene, lab, 6, "like_seq", "the number");
 }
 
 const Scenario scenario_32_i = {

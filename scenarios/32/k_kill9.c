@@ -19,7 +19,8 @@ enum
 {
 	ITEM_COUNT = 4,
 	EVENTS = 120,
-	PAUSED_MS = 10000
+	PAUSED_MS = 10000,
+	ARGS_MAX = 16
 };
 
 #define BATCH "25"
@@ -56,25 +57,43 @@ write_events(Scene *scene, Session *lab)
 static Process *
 start_consumer(Scene *scene, const char *pause)
 {
-	const char *argv[] = {scene_program(scene, steps()->consumer),
-						  "--conninfo",
-						  scene_conninfo(scene),
-						  "--offset-file",
-						  scene_file(scene, OFFSET_FILE),
-						  "--batch",
-						  BATCH,
-						  pause != NULL ? "--pause-at" : NULL,
-						  pause,
-						  NULL};
+	const char *const options[] = {"--conninfo",
+								   scene_conninfo(scene),
+								   "--offset-file",
+								   scene_file(scene, OFFSET_FILE),
+								   "--batch",
+								   BATCH,
+								   pause != NULL ? "--pause-at" : NULL,
+								   pause};
+	const char *const *program = steps()->consumer;
+	const char *argv[ARGS_MAX] = {scene_program(scene, program[0])};
+	size_t count = 1;
 
+	while (program[count] != NULL)
+	{
+		argv[count] = program[count];
+		count++;
+	}
+	memcpy(argv + count, options, sizeof(options));
 	return scene_start(scene, &(ProcessSpec){.argv = argv});
 }
 
-static void
-await_line(Scene *scene, Process *consumer, const char *line)
+/* One check of the next line that it prints. false: there was none, it has ended. */
+static bool
+check_line(Scene *scene, Process *consumer, const char *expected, const char *what)
 {
-	require(scene, process_await_line(consumer, line, scene_deadline(scene, PAUSED_MS)));
-	note(scene, "like-consumer| %s", line);
+	Text line = {0};
+	bool ended = false;
+	bool found = process_read_line(consumer, &line, scene_deadline(scene, PAUSED_MS), &ended);
+
+	if (!found && !ended)
+	{
+		scene_broken(scene, "like-consumer neither paused nor ended");
+	}
+	note(scene, "like-consumer| %s", found ? text_get(&line) : "ended and said nothing");
+	check_text(scene, text_get(&line), expected, "%s", what);
+	text_free(&line);
+	return found;
 }
 
 static void
@@ -106,7 +125,8 @@ check_progress(Scene *scene, Session *lab, Progress expected, const char *when)
 	check_audits_clean(scene, lab, when);
 }
 
-static void
+/* false: it ended too early to be killed. */
+static bool
 kill_before_commit(Scene *scene, Session *lab)
 {
 	Fault *fault = scene_fault(scene, "kill -9 like-consumer at consumer.before_commit");
@@ -114,7 +134,10 @@ kill_before_commit(Scene *scene, Session *lab)
 
 	step(scene, "killed inside the transaction of its second batch");
 	consumer = start_consumer(scene, "consumer.before_commit:2");
-	await_line(scene, consumer, "PAUSED consumer.before_commit batch=2 seq=26..50");
+	if (!check_line(scene, consumer, "PAUSED consumer.before_commit batch=2 seq=26..50", "where it stopped"))
+	{
+		return false;
+	}
 	CHECK_EQ(scene, number_of(scene, lab, BACKENDS " AND state = 'idle in transaction'", NO_ARGS), 1,
 			 "its backend is idle in transaction");
 	kill_consumer(scene, lab, consumer, fault);
@@ -122,9 +145,10 @@ kill_before_commit(Scene *scene, Session *lab)
 			 0, "rows of 26..50 registered");
 	check_progress(scene, lab, (Progress){.watermark = 25, .processed = 25, .offset = "25"},
 				   "killed before its commit");
+	return true;
 }
 
-static void
+static bool
 kill_after_commit(Scene *scene, Session *lab)
 {
 	Fault *fault = scene_fault(scene, "kill -9 like-consumer at consumer.after_commit");
@@ -132,27 +156,26 @@ kill_after_commit(Scene *scene, Session *lab)
 
 	step(scene, "started again, and killed after the commit of 51..75, before its offset is written");
 	consumer = start_consumer(scene, "consumer.after_commit:2");
-	await_line(scene, consumer, "PAUSED consumer.after_commit batch=2 seq=51..75");
+	if (!check_line(scene, consumer, "PAUSED consumer.after_commit batch=2 seq=51..75", "where the second one stopped"))
+	{
+		return false;
+	}
 	CHECK_EQ(scene, number_of(scene, lab, BACKENDS " AND state = 'idle'", NO_ARGS), 1,
 			 "its backend is idle, committed");
 	kill_consumer(scene, lab, consumer, fault);
 	check_progress(scene, lab, (Progress){.watermark = 75, .processed = 75, .offset = "50"}, "killed after its commit");
+	return true;
 }
 
 static void
 run_to_the_end(Scene *scene, Session *lab)
 {
 	ProcessEnd end = {0};
-	Text line = {0};
-	bool ended;
 	Process *consumer;
 
 	step(scene, "started a third time: it receives 51..75 again");
 	consumer = start_consumer(scene, NULL);
-	require(scene, process_read_line(consumer, &line, scene_deadline(scene, PAUSED_MS), &ended));
-	note(scene, "like-consumer| %s", text_get(&line));
-	check_text(scene, text_get(&line), "DRAINED applied=45 covered=0 dup=25 watermark=120", "what it printed");
-	text_free(&line);
+	(void) check_line(scene, consumer, "DRAINED applied=45 covered=0 dup=25 watermark=120", "what it printed");
 	require(scene, process_wait(consumer, scene_deadline(scene, PAUSED_MS), &end));
 	CHECK(scene, end.how == ENDED_EXIT && end.code == 0, "it exited with 0");
 	check_progress(scene, lab, (Progress){.watermark = 120, .processed = 120, .offset = "120"}, "drained");
@@ -167,8 +190,10 @@ run(Scene *scene)
 	LikeRecovery recovery;
 
 	write_events(scene, lab);
-	kill_before_commit(scene, lab);
-	kill_after_commit(scene, lab);
+	if (!kill_before_commit(scene, lab) || !kill_after_commit(scene, lab))
+	{
+		return;
+	}
 	run_to_the_end(scene, lab);
 
 	step(scene, "the recovery function finds all in order");

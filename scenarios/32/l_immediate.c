@@ -4,12 +4,14 @@
  * Claim      What was acknowledged is there after recovery, fact and event together; what was unknown is decided by its
  *            transaction number; counts may lag and the identity holds; sent again, an unknown request takes effect once.
  * Method     `pg_ctl restart -m immediate` aborts every server process and the next start recovers from WAL (manual,
- *            pg_ctl; WAL before data pages: 30.3). Three times: in a storm of requests; while a COMMIT is durable and
- *            unanswered (it waits for a synchronous standby that does not exist); while a COMMIT is not yet durable (it
- *            waits in a deferred trigger). Autovacuum is off, so that nothing draws a transaction number before the
- *            unknown ones are resolved. Every outbox row is matched with the one request that wrote it.
- * Expect     7 threads end with 08006, the first error. Outbox rows = acked CHANGED + unknown CHANGED that committed. The
- *            durable one is committed and answers NOOP when sent again; the other is not and answers CHANGED.
+ *            pg_ctl; WAL before data pages: 30.3). Four times: right after 20 acknowledged likes; in a storm of requests;
+ *            while a COMMIT is durable and unanswered (it waits for a synchronous standby that does not exist); while a
+ *            COMMIT is not yet durable (it waits in a deferred trigger). Autovacuum is off, so that nothing draws a
+ *            transaction number before the unknown ones are resolved, and the WAL writer is slow, so that what only a
+ *            COMMIT makes durable is not so by chance. Every outbox row is matched with the one request that wrote it.
+ * Expect     The 20 are there. 7 threads end with 08006, the first error. Outbox rows = acked CHANGED + unknown CHANGED that
+ *            committed. The durable one is committed and answers NOOP when sent again; the other is not, its number is
+ *            given out again, and it answers CHANGED. like-consumer refuses tables that a crash would empty.
  * Not shown  Power loss: pages that the kernel holds survive (L3). A server with a standby (L10). How many requests the
  *            storm leaves unknown varies, and may be none (L7): the other two are made certain.
  */
@@ -29,10 +31,13 @@ enum
 	DURABLE_USER = 101,
 	UNDURABLE_USER = 102,
 	VICTIM_ITEM = 1,
+	ACKED_IDLE = 20, /* likes of as many users of their own */
+	ACKED_USER = 200,
 	BATCH = 50,
 	ACKED_LEAST = 200,
 	IDLE_MS = 5,
 	WAIT_MS = 15000,
+	CONSUMED_MS = 5000,
 	RESTART_MS = 30000,
 	TOGGLES_MAX = 100000
 };
@@ -48,6 +53,7 @@ typedef struct
 	Session *sessions[CLIENTS];
 	char states[CLIENTS][6]; /* the first error of each, "" while it runs */
 	atomic_llong acked;      /* CHANGED */
+	atomic_llong consumed;   /* events, by its own watermark */
 	atomic_llong refused;    /* by the server while it ran */
 } Storm;
 
@@ -71,35 +77,117 @@ typedef struct
 
 typedef struct
 {
-	int64_t unknown, committed, committed_changed, not_committed;
+	int64_t unknown, committed, committed_changed, not_committed, beyond_horizon;
 } Unknowns;
+
+
+static void
+restart_at_once(Scene *scene, Fault *fault)
+{
+	require(scene, fault_restart_immediate(fault, scene_history(scene), scene_cluster(scene),
+										   scene_deadline(scene, RESTART_MS)));
+}
+
+/* The horizon is the first thing that is read, before anything writes. */
+static Session *
+reconnect(Scene *scene, uint64_t *horizon)
+{
+	Session *session = scene_session(scene, "lab");
+
+	require(scene, steps()->recovery_horizon(session, horizon));
+	require(scene, steps()->prepare(session));
+	return session;
+}
+
+
+/* --- what was acknowledged --- */
+
+static void
+tell_settings(Scene *scene, Session *session)
+{
+	SqlResult *settings;
+
+	require(scene,
+			session_query(session, &settings,
+						  "SELECT string_agg(name || '=' || current_setting(name), ' ' ORDER BY name) FROM pg_settings "
+						  "WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'wal_writer_delay')",
+						  NO_ARGS));
+	note(scene, "settings in force: %s", sql_text(settings, 0, 0));
+	sql_free(settings);
+}
+
+/*
+ * What is acknowledged before it is durable becomes durable by chance, when the WAL writer flushes: at once when it is
+ * woken for the first time, and then not before its delay is over. So it is woken now, by some pages of WAL.
+ */
+static void
+wake_wal_writer(Scene *scene, Session *lab)
+{
+	int64_t before = number_of(scene, lab, "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint", NO_ARGS);
+
+	require(scene, session_execute(lab, "SET synchronous_commit = off"));
+	require(scene,
+			session_query(lab, NULL, "SELECT pg_logical_emit_message(true, 'lab', repeat('.', 16384))", NO_ARGS));
+	require(scene, session_execute(lab, "RESET synchronous_commit"));
+	scene_await_int(scene, lab, 1, "SELECT count(*) WHERE pg_current_wal_flush_lsn() - '0/0' > $1",
+					ARGS(arg_int(before)));
+}
+
+/* One after another and nobody beside them, so that nothing which another client flushes makes them durable. */
+static Session *
+crash_acknowledged(Scene *scene, Session *lab)
+{
+	Fault *fault = scene_fault(scene, "pg_ctl restart -m immediate right after %d acknowledged likes", ACKED_IDLE);
+	Session *writer = like_client(scene, "writer");
+	int64_t changed = 0, found;
+	uint64_t horizon;
+
+	step(scene, "%d likes are acknowledged on an idle server, which is then stopped at once", ACKED_IDLE);
+	tell_settings(scene, writer);
+	wake_wal_writer(scene, lab);
+	for (int i = 0; i < ACKED_IDLE; i++)
+	{
+		LikeResult result;
+
+		require(scene, recorded_set(scene_history(scene), CLIENTS, writer, ACKED_USER + i, VICTIM_ITEM, true, &result));
+		changed += result.outcome == LIKE_CHANGED;
+	}
+	restart_at_once(scene, fault);
+	scene_close_session(scene, writer);
+	scene_close_session(scene, lab);
+	lab = reconnect(scene, &horizon);
+	found = number_of(scene, lab, "SELECT count(*) FROM like_outbox", NO_ARGS);
+	CHECK_EQ(scene, changed, ACKED_IDLE, "likes acknowledged");
+	CHECK_EQ(scene, changed - found, 0, "acknowledged but gone");
+	return lab;
+}
 
 
 /* --- the storm --- */
 
 typedef struct
 {
-	atomic_llong *acked;
+	atomic_llong *counter;
 	int64_t target;
-	Deadline latest;
-} AckedWait;
+	Deadline latest; /* done by then in any case */
+} CounterWait;
 
 static ProbeAnswer
-probe_acked(void *context, Text *seen)
+probe_counter(void *context, Text *seen)
 {
-	AckedWait *wait = context;
-	long long now = atomic_load(wait->acked);
+	CounterWait *wait = context;
+	long long now = atomic_load(wait->counter);
 
-	text_append(seen, "%lld of %lld acked", now, (long long) wait->target);
+	text_append(seen, "%lld of %lld", now, (long long) wait->target);
 	return now >= wait->target || deadline_passed(wait->latest) ? PROBE_DONE : PROBE_AGAIN;
 }
 
 static bool
-await_acked(Storm *storm, int64_t target, Deadline latest)
+await_counter(const char *what, atomic_llong *counter, int64_t target, Deadline latest)
 {
-	AckedWait wait = {&storm->acked, target, latest};
+	CounterWait wait = {counter, target, latest};
 
-	return wait_until("acked requests", deadline_in_ms(WAIT_MS), probe_acked, &wait);
+	return wait_until(what, deadline_in_ms(WAIT_MS), probe_counter, &wait);
 }
 
 /* Until the connection is lost, which alone ends a client in order. */
@@ -136,8 +224,13 @@ consume_until_lost(Storm *storm, Session *session)
 		int64_t watermark = status == SQL_OK ? sql_int(totals, 0, 0) : 0;
 
 		sql_free(totals);
+		if (status == SQL_OK)
+		{
+			atomic_store(&storm->consumed, watermark);
+		}
 		atomic_fetch_add(&storm->refused, status == SQL_ERROR);
-		if (!session_is_lost(session) && !await_acked(storm, watermark + BATCH, deadline_in_ms(IDLE_MS)))
+		if (!session_is_lost(session) &&
+			!await_counter("acked requests", &storm->acked, watermark + BATCH, deadline_in_ms(IDLE_MS)))
 		{
 			return false;
 		}
@@ -154,13 +247,6 @@ client(int worker, void *context)
 
 	snprintf(storm->states[worker], sizeof(storm->states[worker]), "%s", session_error(session)->sqlstate);
 	return done;
-}
-
-static void
-restart_at_once(Scene *scene, Fault *fault)
-{
-	require(scene, fault_restart_immediate(fault, scene_history(scene), scene_cluster(scene),
-										   scene_deadline(scene, RESTART_MS)));
 }
 
 static void
@@ -205,26 +291,17 @@ storm_until_crash(Scene *scene)
 	group = actor_start("client", CLIENTS, client, &storm);
 	require(scene, group != NULL);
 	actor_open_gate(group);
-	require(scene, await_acked(&storm, ACKED_LEAST, scene_deadline(scene, WAIT_MS)));
+	require(scene, await_counter("acked requests", &storm.acked, ACKED_LEAST, scene_deadline(scene, WAIT_MS)));
+	require(scene, await_counter("a batch consumed", &storm.consumed, 1, deadline_in_ms(CONSUMED_MS)));
 	restart_at_once(scene, fault);
 	require(scene, actor_join(group, scene_deadline(scene, WAIT_MS)));
 	check_at_least(scene, atomic_load(&storm.acked), ACKED_LEAST, "acked CHANGED before the crash");
+	check_at_least(scene, atomic_load(&storm.consumed), 1, "events consumed before the crash");
 	check_states(scene, &storm);
 }
 
 
 /* --- after a crash --- */
-
-/* The horizon is the first thing that is read, before anything writes. */
-static Session *
-reconnect(Scene *scene, uint64_t *horizon)
-{
-	Session *session = scene_session(scene, "lab");
-
-	require(scene, steps()->recovery_horizon(session, horizon));
-	require(scene, like_prepare(session));
-	return session;
-}
 
 static Unknowns
 resolve_unknowns(Scene *scene, Session *lab, uint64_t horizon, Requests *requests)
@@ -252,6 +329,7 @@ resolve_unknowns(Scene *scene, Session *lab, uint64_t horizon, Requests *request
 		}
 		found.committed += requests->resolved[i] == RESOLVED_COMMITTED;
 		found.committed_changed += requests->resolved[i] == RESOLVED_COMMITTED && op->changed;
+		found.beyond_horizon += op->xid >= horizon;
 		found.not_committed += requests->resolved[i] == RESOLVED_NOT_COMMITTED;
 		note(scene, "unknown: user %lld item %lld, %s v%lld seq %lld, xid %s the horizon: %s", (long long) op->key[0],
 			 (long long) op->key[1], op->changed ? "CHANGED" : "NOOP", (long long) op->version, (long long) op->number,
@@ -397,6 +475,8 @@ crash_in_commit(Scene *scene, Session *lab, int64_t user, const char *wait_event
 	ActorGroup *group;
 
 	*victim = (Victim){.history = scene_history(scene), .session = like_client(scene, "victim"), .user = user};
+	/* A COMMIT that answers before it is durable waits for no standby. */
+	require(scene, session_execute(victim->session, "SET synchronous_commit = on"));
 	group = actor_start("victim", 1, send_until_lost, victim);
 	require(scene, group != NULL);
 	actor_open_gate(group);
@@ -456,6 +536,7 @@ crash_not_durable(Scene *scene, Session *lab, Requests *requests)
 	lab = reconnect(scene, &horizon);
 	found = look_after_crash(scene, lab, horizon, requests);
 	CHECK_EQ(scene, found.unknown, 1, "one unknown request");
+	CHECK_EQ(scene, found.beyond_horizon, 1, "its transaction number reached no disk and will be given out again");
 	CHECK_EQ(scene, found.not_committed, 1, "it had not committed");
 	CHECK_EQ(scene, last_number(scene, lab), last, "the number it had taken was given back");
 	send_unknowns_again(scene, lab, requests);
@@ -464,12 +545,34 @@ crash_not_durable(Scene *scene, Session *lab, Requests *requests)
 	return lab;
 }
 
+/* What it has delivered would be delivered again after a crash, and nothing would know it. */
+static void
+consumer_refuses_unlogged(Scene *scene, Session *lab)
+{
+	const char *argv[] = {scene_program(scene, "like-consumer"), "--conninfo", scene_conninfo(scene), "--offset-file",
+						  scene_file(scene, "consumer.offset"),  NULL};
+	ProcessEnd end = {0};
+	Text output = {0};
+
+	step(scene, "a table of the consumer's is unlogged: a crash would empty it");
+	require(scene, session_execute(lab, "ALTER TABLE counter_watermark SET UNLOGGED"));
+	require(scene, process_run(&(ProcessSpec){.argv = argv}, scene_deadline(scene, WAIT_MS), &output, &end));
+	require(scene, session_execute(lab, "ALTER TABLE counter_watermark SET LOGGED"));
+	note(scene, "like-consumer| %.*s", (int) strcspn(text_get(&output), "\n"), text_get(&output));
+	CHECK(scene, end.how == ENDED_EXIT && end.code == EXIT_CODE_USAGE, "like-consumer refuses to start");
+	CHECK(scene, strstr(text_get(&output), "counter_watermark") != NULL, "and names the table");
+	text_free(&output);
+}
+
 static void
 run(Scene *scene)
 {
 	Session *lab = like_lab(scene, ITEMS);
 	Requests requests = {0};
 	uint64_t horizon;
+
+	consumer_refuses_unlogged(scene, lab);
+	lab = crash_acknowledged(scene, lab);
 
 	step(scene, "%d writers and a consumer run until the server is stopped at once", WRITERS);
 	storm_until_crash(scene);
@@ -482,9 +585,9 @@ run(Scene *scene)
 	lab = crash_durable(scene, lab, &requests);
 	lab = crash_not_durable(scene, lab, &requests);
 
-	step(scene, "all requests of the three crashes in one order");
+	step(scene, "all requests of the four crashes in one order");
 	check_audits_clean(scene, lab, "in the end");
-	judge_history(scene, "requests before, at and after three crashes");
+	judge_history(scene, "requests before, at and after four crashes");
 	free(requests.ops);
 	free(requests.resolved);
 }
@@ -499,7 +602,7 @@ const Scenario scenario_32_l = {
 	.guarantee = "acked is durable; facts and events agree; unknown is resolved and safe to repeat",
 	.observed = "states of the clients, audits before draining, outbox rows matched one by one",
 	.needs = NEEDS_CLUSTER,
-	.server_setting = "autovacuum = off",
+	.server_setting = "autovacuum = off\nwal_writer_delay = 10s",
 	.deadline_ms = 90000,
 	.run = run,
 };

@@ -25,10 +25,11 @@ like_client(Scene *scene, const char *name)
 {
 	Session *session = scene_session(scene, name);
 
-	require(scene, like_prepare(session));
+	require(scene, steps()->prepare(session));
 	return session;
 }
 
+static ClientSteps twin_does;
 static const ClientSteps *chosen = &right_steps;
 
 const ClientSteps *
@@ -49,7 +50,8 @@ load_twin(Scene *scene, Session *session, const char *system)
 	{
 		return;
 	}
-	chosen = twin->steps != NULL ? twin->steps : &right_steps;
+	twin_does = twin_steps(twin);
+	chosen = &twin_does;
 	note(scene, "twin %s: %s", twin->id, twin->wrong);
 	pattern = string_format("%s/mutants/%s/*.sql", scene_sql(scene, system), twin->id);
 	(void) glob(pattern, 0, NULL, &files);
@@ -92,7 +94,7 @@ like_lab(Scene *scene, int items)
 		item_label(item, label);
 		require(scene, like_add_item(session, item, label));
 	}
-	require(scene, like_prepare(session));
+	require(scene, steps()->prepare(session));
 	return session;
 }
 
@@ -174,6 +176,8 @@ set_like_within(Scene *scene, Session *session, int64_t user, int64_t item, bool
 void
 send_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want)
 {
+	/* A statement before it, by which check_waits() tells it from the last request. */
+	require(scene, session_execute(session, "SELECT"));
 	require(scene, session_send(session, "SELECT changed, liked, version, seq FROM like_set($1, $2, $3)",
 								ARGS(arg_int(user), arg_int(item), arg_bool(want))));
 }
@@ -201,6 +205,28 @@ await_like(Scene *scene, Session *session)
 	answer.seq = sql_int(result, 0, 3);
 	sql_free(result);
 	return answer;
+}
+
+void
+check_waits(Scene *scene, Session *observer, Session *waiter, const char *format, ...)
+{
+	SqlArg pid = arg_int(session_backend_pid(waiter));
+	Text what = {0};
+	va_list args;
+
+	/* Until what was sent arrives, the server shows the statement before it; then it runs, waits, or is over. */
+	scene_await_int(scene, observer, 1,
+					"SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND query LIKE 'SELECT%FROM like_%' "
+					"AND (state <> 'active' OR wait_event_type = 'Lock')",
+					ARGS(pid));
+	va_start(args, format);
+	text_append_va(&what, format, args);
+	va_end(args);
+	CHECK_EQ(scene,
+			 number_of(scene, observer, "SELECT count(DISTINCT pid) FROM pg_locks WHERE pid = $1 AND NOT granted",
+					   ARGS(pid)),
+			 1, "%s", text_get(&what));
+	text_free(&what);
 }
 
 void

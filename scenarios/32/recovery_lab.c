@@ -119,22 +119,6 @@ await_batch(Scene *scene, Session *session)
 }
 
 void
-check_waits(Scene *scene, Session *observer, Session *waiter, const char *what)
-{
-	int64_t pid = session_backend_pid(waiter);
-
-	/* Until what was sent arrives, the server shows the BEGIN before it; then it runs, waits, or is over. */
-	scene_await_int(scene, observer, 1,
-					"SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND query LIKE 'SELECT%like_consume%' "
-					"AND (state <> 'active' OR wait_event_type = 'Lock')",
-					ARGS(arg_int(pid)));
-	CHECK_EQ(
-		scene,
-		number_of(scene, observer, "SELECT count(*) FROM pg_locks WHERE pid = $1 AND NOT granted", ARGS(arg_int(pid))),
-		1, "%s", what);
-}
-
-void
 check_count_row_free(Scene *scene, Session *observer, int64_t item, const char *what)
 {
 	CHECK_EQ(scene,

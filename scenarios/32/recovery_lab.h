@@ -35,9 +35,6 @@ extern LikeTotals deliver_within(Scene *scene, Session *session, const char *lis
 extern void send_batch(Scene *scene, Session *session, const char *list);
 extern LikeTotals await_batch(Scene *scene, Session *session);
 
-/* One check: the batch that `waiter` was sent is seen waiting for a lock, and is not over already. */
-extern void check_waits(Scene *scene, Session *observer, Session *waiter, const char *what);
-
 /* One check: nobody holds this item's count row. */
 extern void check_count_row_free(Scene *scene, Session *observer, int64_t item, const char *what);
 

@@ -18,9 +18,6 @@
 #define CANARY_TWIN "M07"
 #define CANARY_CASE "32-B"
 
-#define CASES_MAX 128
-#define WORDS_MAX (CASES_MAX + 32)
-
 /* Cases end by deadlines of their own; this is for a program that does not. */
 #define PROGRAM_MS 1800000
 #define INTERRUPT_MS 15000
@@ -55,7 +52,7 @@ typedef struct
 	int64_t begin_ns, duration_ms;
 	bool done;
 	bool recorded;
-	Cell cells[CASES_MAX];
+	Cell *cells; /* one for each case of the registry */
 } Row;
 
 typedef struct
@@ -76,7 +73,7 @@ typedef struct
 
 typedef struct
 {
-	char *words[WORDS_MAX + 1];
+	char **words; /* ended by NULL once there is one */
 	int count;
 } Words;
 
@@ -91,10 +88,9 @@ words_add(Words *words, const char *format, ...)
 	va_start(args, format);
 	text_append_va(&text, format, args);
 	va_end(args);
-	if (words->count < WORDS_MAX)
-	{
-		words->words[words->count++] = string_copy(text_get(&text));
-	}
+	words->words = memory_grow(words->words, sizeof(char *) * ((size_t) words->count + 2));
+	words->words[words->count++] = string_copy(text_get(&text));
+	words->words[words->count] = NULL;
 	text_free(&text);
 }
 
@@ -105,6 +101,7 @@ words_free(Words *words)
 	{
 		free(words->words[i]);
 	}
+	free(words->words);
 }
 
 static bool
@@ -191,7 +188,7 @@ row_start(Matrix *matrix, Row *row)
 static int
 column_of(const char *id)
 {
-	for (int i = 0; registry_scenarios[i] != NULL && i < CASES_MAX; i++)
+	for (int i = 0; registry_scenarios[i] != NULL; i++)
 	{
 		if (strcmp(registry_scenarios[i]->id, id) == 0)
 		{
@@ -347,7 +344,7 @@ tell_cells(Matrix *matrix, int index)
 	const Row *row = &matrix->rows[index];
 	Text survived = {0};
 
-	for (int i = 0; registry_scenarios[i] != NULL && i < CASES_MAX; i++)
+	for (int i = 0; registry_scenarios[i] != NULL; i++)
 	{
 		const Cell *cell = &row->cells[i];
 		const char *id = registry_scenarios[i]->id;
@@ -378,7 +375,7 @@ red_cells(const Row *row)
 {
 	int red = 0;
 
-	for (int i = 0; i < CASES_MAX; i++)
+	for (int i = 0; registry_scenarios[i] != NULL; i++)
 	{
 		red += row->cells[i].state == CELL_CAUGHT || row->cells[i].state == CELL_NO_VERDICT;
 	}
@@ -557,7 +554,7 @@ end_programs(Matrix *matrix)
 static void
 append_letters(const Row *row, Text *text)
 {
-	for (int i = 0; registry_scenarios[i] != NULL && i < CASES_MAX; i++)
+	for (int i = 0; registry_scenarios[i] != NULL; i++)
 	{
 		const Cell *cell = row == NULL ? NULL : &row->cells[i];
 		const char *id = registry_scenarios[i]->id;
@@ -620,6 +617,7 @@ static void
 plan_rows(Matrix *matrix)
 {
 	const MatrixConfig *config = matrix->config;
+	size_t cases = 0;
 
 	matrix->row_count = config->twin_count + 2;
 	matrix->rows = memory_get((size_t) matrix->row_count * sizeof(Row));
@@ -632,6 +630,14 @@ plan_rows(Matrix *matrix)
 	}
 	matrix->rows[config->twin_count + 1] =
 		(Row){.twin = twin_find(CANARY_TWIN), .only = CANARY_CASE, .id = "canary", .canary = true};
+	while (registry_scenarios[cases] != NULL)
+	{
+		cases++;
+	}
+	for (int i = 0; i < matrix->row_count; i++)
+	{
+		matrix->rows[i].cells = memory_get(cases * sizeof(Cell));
+	}
 }
 
 /* How the evidence names the rows, and the matrix behind them. */
@@ -698,10 +704,11 @@ rows_free(Matrix *matrix)
 {
 	for (int i = 0; i < matrix->row_count; i++)
 	{
-		for (int c = 0; c < CASES_MAX; c++)
+		for (int c = 0; registry_scenarios[c] != NULL; c++)
 		{
 			free(matrix->rows[i].cells[c].first);
 		}
+		free(matrix->rows[i].cells);
 	}
 	free(matrix->rows);
 }

@@ -8,18 +8,25 @@
 #define COUNTERPROOF_TWINS_H
 
 #include "like.h"
+#include "request.h"
 
-/* What clients and consumers do, as far as a twin may do it otherwise; each stands for the function of the same name. */
+/*
+ * What clients and consumers do, as far as a twin may do it otherwise; each stands for the function of the same name. A
+ * twin names only what it does otherwise.
+ */
 typedef struct
 {
+	bool (*prepare)(Session *session);
 	bool (*set)(Session *session, int64_t user, int64_t item, bool want, LikeResult *result);
 	bool (*deliver)(Session *session, const int64_t *seqs, size_t count, int batch, LikeTotals *totals);
 	bool (*snapshot)(Session *session, LikeSnapshot *snapshot);
 	bool (*install)(Session *session, int64_t snapshot_seq, const LikeBaseline *baseline, Isolation isolation,
 					LikeInstall *install);
 	bool (*recovery_horizon)(Session *session, uint64_t *horizon);
-	SqlStatus (*transaction)(Session *session, Isolation isolation, TransactionBody body, void *context);
-	const char *consumer; /* the name of the consumer's program */
+	/* BEGIN, the parts in their order (ended by NULL), COMMIT; all of it again after 40001 or 40P01. */
+	SqlStatus (*transaction)(Session *session, Isolation isolation, const TransactionBody *parts, void *context);
+	RequestIdentity request_identity;
+	const char *const *consumer; /* the consumer's program and its first arguments, ended by NULL */
 } ClientSteps;
 
 extern const ClientSteps right_steps;
@@ -33,7 +40,7 @@ typedef struct
 	const char *source;       /* the rule that the guard keeps, and where it stands */
 	const char *caught_in;    /* the case that is known to catch it: "32-G" */
 	const char *caught_by;    /* part of the text of a check of that case which must fail */
-	const ClientSteps *steps; /* NULL: the right ones */
+	const ClientSteps *steps; /* NULL: all are the right ones */
 } Twin;
 
 extern const Twin twins[]; /* ended by a row without an id */
@@ -41,6 +48,9 @@ extern int twin_count(void);
 
 /* NULL: there is none of that name. */
 extern const Twin *twin_find(const char *id);
+
+/* What it does otherwise, and the right steps for the rest. */
+extern ClientSteps twin_steps(const Twin *twin);
 
 /* false: there is none of that name; reported with the nearest (EXIT_CODE_NO_MATCH). */
 extern bool twin_known(const char *id) MUST_CHECK;

@@ -140,6 +140,32 @@ offset_possible(Session *session, const OffsetFile *file, bool *possible)
 	return true;
 }
 
+/*
+ * A crash empties an unlogged table. Without its registrations an event counts again, and no lag tells; without its
+ * watermark nobody knows what was processed.
+ */
+static bool
+tables_logged(Session *session, bool *logged)
+{
+	SqlResult *rows;
+
+	if (!session_query(session, &rows,
+					   "SELECT oid::regclass FROM pg_class WHERE relpersistence <> 'p' "
+					   "AND oid IN ('processed_event'::regclass, 'counter_watermark'::regclass)",
+					   NO_ARGS))
+	{
+		return false;
+	}
+	*logged = sql_rows(rows) == 0;
+	for (int row = 0; row < sql_rows(rows); row++)
+	{
+		report_error("table %s is not logged: a crash would empty it, and events would be counted again",
+					 sql_text(rows, row, 0));
+	}
+	sql_free(rows);
+	return true;
+}
+
 bool
 consumer_deliver(ConsumerBatch *batch)
 {
@@ -198,14 +224,14 @@ consume_in_session(Session *session, const Options *options, OffsetFile *file, c
 {
 	LikeTotals totals = {0};
 	Text line = {0};
-	bool possible;
+	bool logged, possible;
 	bool ok;
 
-	if (!offset_possible(session, file, &possible))
+	if (!tables_logged(session, &logged) || !offset_possible(session, file, &possible))
 	{
 		return EXIT_CODE_BROKEN;
 	}
-	if (!possible)
+	if (!logged || !possible)
 	{
 		return EXIT_CODE_USAGE;
 	}

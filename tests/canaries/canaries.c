@@ -101,6 +101,19 @@ run_never_fires(Scene *scene)
 	CHECK_EQ(scene, 1, 1, "while the fault does not fire");
 }
 
+/* A kill that finds its program ended has broken nothing: the case was not exercised. */
+static void
+run_kills_too_late(Scene *scene)
+{
+	const char *argv[] = {"/bin/true", NULL};
+	Fault *fault = scene_fault(scene, "kill -9 true when it has ended");
+	Process *process = scene_start(scene, &(ProcessSpec){.argv = argv});
+	ProcessEnd end;
+
+	require(scene, process_wait(process, scene_deadline(scene, 5000), &end));
+	CHECK(scene, !fault_kill(fault, scene_history(scene), process, scene_deadline(scene, 5000)), "it is told");
+}
+
 static void
 run_does_not_know(Scene *scene)
 {
@@ -221,6 +234,7 @@ static const Scenario canary_table[] = {
 	CANARY("fails-and-gives-up", NEEDS_NOTHING, 5000, run_fails_and_gives_up),
 	CANARY("wait-expires", NEEDS_DATABASE, 3000, run_wait_expires),
 	CANARY("never-fires", NEEDS_NOTHING, 5000, run_never_fires),
+	CANARY("kills-too-late", NEEDS_NOTHING, 5000, run_kills_too_late),
 	CANARY("does-not-know", NEEDS_NOTHING, 5000, run_does_not_know),
 	CANARY("leaks-child", NEEDS_NOTHING, 5000, run_leaks_child),
 	CANARY("leaks-daemon", NEEDS_NOTHING, 5000, run_leaks_daemon),

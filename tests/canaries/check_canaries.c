@@ -38,6 +38,8 @@ static const Expectation expectations[] = {
 	{"wait-expires", EXIT_CODE_BROKEN, "result   BROKEN passed=0 failed=0", "1, not 2"},
 	{"never-fires", EXIT_CODE_INCONCLUSIVE, "result   UNKNOWN passed=1 failed=0",
 	 "a fault never fired: kill -9 nobody"},
+	{"kills-too-late", EXIT_CODE_INCONCLUSIVE, "result   UNKNOWN passed=1 failed=0",
+	 "a fault never fired: kill -9 true when it has ended"},
 	{"does-not-know", EXIT_CODE_INCONCLUSIVE, "result   UNKNOWN passed=1 failed=0", "nobody can tell"},
 	{"leaks-child", EXIT_CODE_BROKEN, "result   BROKEN passed=1 failed=0", "left running: pid "},
 	{"leaks-daemon", EXIT_CODE_BROKEN, "result   BROKEN passed=1 failed=0", "left running: pid "},

@@ -12,9 +12,14 @@ CREATE OR REPLACE FUNCTION like_install(p_item bigint, p_seq bigint, p_facts big
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
-	SELECT c.n, c.base_seq INTO STRICT old_n, base_seq FROM like_count c WHERE c.item_id = p_item FOR UPDATE;
+	SELECT c.n, c.base_seq INTO old_n, base_seq FROM like_count c WHERE c.item_id = p_item FOR UPDATE;
+	row_missing := NOT FOUND;
+	IF row_missing THEN
+		INSERT INTO like_count (item_id, n, base_seq) VALUES (p_item, 0, 0) ON CONFLICT DO NOTHING;
+		SELECT c.n, c.base_seq INTO STRICT old_n, base_seq FROM like_count c WHERE c.item_id = p_item FOR UPDATE;
+	END IF;
+
 	skipped := false;
-	row_missing := false;
 	applied_after_base := 0;
 	new_n := p_facts;
 	UPDATE like_count c SET n = p_facts WHERE c.item_id = p_item;

@@ -1,0 +1,30 @@
+/* What the twins of twins.c do otherwise in C, each beside the guard that it lacks. */
+#ifndef COUNTERPROOF_WRONG_STEPS_H
+#define COUNTERPROOF_WRONG_STEPS_H
+
+#include "twins.h"
+
+
+/* --- write --- */
+
+extern const ClientSteps event_apart_steps;   /* M02 */
+extern const ClientSteps decided_early_steps; /* M06 */
+
+
+/* --- rebuild, client --- */
+
+extern const ClientSteps snapshot_in_read_committed_steps; /* M19a, M19b */
+extern const ClientSteps install_once_steps;               /* M22 */
+extern const ClientSteps horizon_after_writes_steps;       /* M37 */
+
+
+/* --- consumer: its program too --- */
+
+extern const ClientSteps registered_first_steps; /* M08 */
+extern const ClientSteps added_first_steps;      /* M09 */
+extern const ClientSteps file_first_steps;       /* M10a */
+extern const ClientSteps file_last_steps;        /* M10b */
+extern const ClientSteps offset_first_steps;     /* M11 */
+extern const ClientSteps on_after_23505_steps;   /* M15 */
+
+#endif
