@@ -18,7 +18,7 @@ read_text(const char *text)
 	Spec *spec;
 
 	spec_error_free(&error);
-	spec = spec_read(text, strlen(text), &error);
+	spec = spec_read(text, strlen(text), SPEC_COMPATIBLE, &error);
 	if (spec != NULL && !spec_link(spec, &error))
 	{
 		spec_free(spec);

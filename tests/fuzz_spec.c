@@ -136,7 +136,7 @@ check_round_trip(const Spec *spec)
 	Spec *again;
 
 	append_spec(&once, spec);
-	again = spec_read(text_get(&once), once.length, &error);
+	again = spec_read(text_get(&once), once.length, SPEC_COMPATIBLE, &error);
 	require(again != NULL, "what was written out is refused");
 	append_spec(&twice, again);
 	require(strcmp(text_get(&once), text_get(&twice)) == 0, "what was written out means something else");
@@ -168,7 +168,7 @@ int
 LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t length)
 {
 	SpecError error;
-	Spec *spec = spec_read((const char *) bytes, length, &error);
+	Spec *spec = spec_read((const char *) bytes, length, SPEC_COMPATIBLE, &error);
 
 	if (spec == NULL)
 	{

@@ -19,8 +19,8 @@ struct SpecMemory
 	_Alignas(ALIGNMENT_BYTES) char bytes[];
 };
 
-static void *
-take(Spec *spec, size_t bytes)
+void *
+build_take(Spec *spec, size_t bytes)
 {
 	SpecMemory *memory = spec->memory;
 	void *piece;
@@ -56,15 +56,15 @@ spec_free(Spec *spec)
 char *
 build_string(Reading *reading, const char *bytes, size_t length)
 {
-	char *string = take(reading->spec, length + 1);
+	char *string = build_take(reading->spec, length + 1);
 
 	memcpy(string, bytes, length);
 	return string;
 }
 
 /* Room for one more pointer in an array of `count`, whose capacity is the next power of two. */
-static void *
-grown(Spec *spec, void *items, int count)
+void *
+build_grown(Spec *spec, void *items, int count)
 {
 	void *larger;
 
@@ -72,20 +72,13 @@ grown(Spec *spec, void *items, int count)
 	{
 		return items;
 	}
-	larger = take(spec, sizeof(void *) * (count == 0 ? 1 : (size_t) count * 2));
+	larger = build_take(spec, sizeof(void *) * (count == 0 ? 1 : (size_t) count * 2));
 	if (count > 0)
 	{
 		memcpy(larger, items, sizeof(void *) * (size_t) count);
 	}
 	return larger;
 }
-
-#define APPEND(spec, items, count, item)                                                                               \
-	do                                                                                                                 \
-	{                                                                                                                  \
-		(items) = grown(spec, (items), (count));                                                                       \
-		(items)[(count)++] = (item);                                                                                   \
-	} while (0)
 
 
 /* --- what the parser adds --- */
@@ -111,7 +104,7 @@ build_refuse(Reading *reading, SpecPlace place, const char *message, const char 
 SpecBlock *
 build_block(Reading *reading, const char *sql, SpecPlace place)
 {
-	SpecBlock *block = take(reading->spec, sizeof(SpecBlock));
+	SpecBlock *block = build_take(reading->spec, sizeof(SpecBlock));
 
 	*block = (SpecBlock){.sql = sql, .place = place};
 	return block;
@@ -122,17 +115,17 @@ build_setup(Reading *reading, SpecBlock *block)
 {
 	Spec *spec = reading->spec;
 
-	APPEND(spec, spec->setups, spec->setup_count, block);
+	BUILD_APPEND(spec, spec->setups, spec->setup_count, block);
 }
 
 void
 build_session(Reading *reading, const char *name, SpecPlace place)
 {
 	Spec *spec = reading->spec;
-	SpecSession *session = take(spec, sizeof(SpecSession));
+	SpecSession *session = build_take(spec, sizeof(SpecSession));
 
 	*session = (SpecSession){.name = name, .place = place};
-	APPEND(spec, spec->sessions, spec->session_count, session);
+	BUILD_APPEND(spec, spec->sessions, spec->session_count, session);
 }
 
 SpecSession *
@@ -141,27 +134,28 @@ build_last_session(const Reading *reading)
 	return reading->spec->sessions[reading->spec->session_count - 1];
 }
 
-void
+SpecStep *
 build_step(Reading *reading, const char *name, const char *sql, SpecPlace place)
 {
 	Spec *spec = reading->spec;
 	SpecSession *session = build_last_session(reading);
-	SpecStep *step = take(spec, sizeof(SpecStep));
+	SpecStep *step = build_take(spec, sizeof(SpecStep));
 
 	*step = (SpecStep){.name = name, .sql = sql, .session = spec->session_count - 1, .place = place};
 	step->turn = (SpecTurn){.name = name, .step = step, .place = place};
-	APPEND(spec, session->steps, session->step_count, step);
-	APPEND(spec, spec->steps, spec->step_count, step);
+	BUILD_APPEND(spec, session->steps, session->step_count, step);
+	BUILD_APPEND(spec, spec->steps, spec->step_count, step);
+	return step;
 }
 
 void
 build_permutation(Reading *reading, SpecPlace place)
 {
 	Spec *spec = reading->spec;
-	SpecPermutation *permutation = take(spec, sizeof(SpecPermutation));
+	SpecPermutation *permutation = build_take(spec, sizeof(SpecPermutation));
 
 	*permutation = (SpecPermutation){.place = place};
-	APPEND(spec, spec->permutations, spec->permutation_count, permutation);
+	BUILD_APPEND(spec, spec->permutations, spec->permutation_count, permutation);
 }
 
 void
@@ -169,10 +163,10 @@ build_turn(Reading *reading, const char *name, SpecPlace place)
 {
 	Spec *spec = reading->spec;
 	SpecPermutation *permutation = spec->permutations[spec->permutation_count - 1];
-	SpecTurn *turn = take(spec, sizeof(SpecTurn));
+	SpecTurn *turn = build_take(spec, sizeof(SpecTurn));
 
 	*turn = (SpecTurn){.name = name, .place = place};
-	APPEND(spec, permutation->turns, permutation->turn_count, turn);
+	BUILD_APPEND(spec, permutation->turns, permutation->turn_count, turn);
 }
 
 void
@@ -181,8 +175,8 @@ build_mark(Reading *reading, SpecMark mark)
 	Spec *spec = reading->spec;
 	SpecPermutation *permutation = spec->permutations[spec->permutation_count - 1];
 	SpecTurn *turn = permutation->turns[permutation->turn_count - 1];
-	SpecMark *copy = take(spec, sizeof(SpecMark));
+	SpecMark *copy = build_take(spec, sizeof(SpecMark));
 
 	*copy = mark;
-	APPEND(spec, turn->marks, turn->mark_count, copy);
+	BUILD_APPEND(spec, turn->marks, turn->mark_count, copy);
 }

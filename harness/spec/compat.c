@@ -257,7 +257,7 @@ spec_run_compatible(const char *text, size_t length, const char *conninfo, FILE 
 {
 	Streams streams = {.out = out, .err = err};
 	SpecError error;
-	Spec *spec = spec_read(text, length, &error);
+	Spec *spec = spec_read(text, length, SPEC_COMPATIBLE, &error);
 	bool done = false;
 
 	if (spec != NULL && spec_link(spec, &error))

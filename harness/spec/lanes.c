@@ -46,7 +46,7 @@ static double
 weigh(const Text *text)
 {
 	SpecError error;
-	Spec *spec = spec_read(text_get(text), text->length, &error);
+	Spec *spec = spec_read(text_get(text), text->length, SPEC_COMPATIBLE, &error);
 	double weight = 0;
 
 	if (spec != NULL && spec->permutation_count == 0)

@@ -13,6 +13,16 @@
 /* Bison fills places of its own accord; a word's is where it begins. */
 #define YYLLOC_DEFAULT(current, right, count) ((current) = YYRHSLOC(right, (count) > 0 ? 1 : 0))
 
+/* The complaint was made. */
+#define CHECK(built) \
+	do \
+	{ \
+		if (!(built)) \
+		{ \
+			YYABORT; \
+		} \
+	} while (0)
+
 static void yyerror(const SpecPlace *place, yyscan_t scanner, Reading *reading, const char *message);
 }
 
@@ -32,14 +42,20 @@ static void yyerror(const SpecPlace *place, yyscan_t scanner, Reading *reading, 
 }
 
 %token PERMUTATION "permutation" SESSION "session" SETUP "setup" STEP "step" TEARDOWN "teardown" NOTICES "notices"
+%token INVARIANT "invariant" OBSERVE "observe" EXPECT "expect" RETRY "retry" FAULT "fault" EXPLORE "explore"
 %token <string> NAME "name"
+%token <string> CODE "SQLSTATE"
 %token <string> BLOCK "{"
 %token <number> NUMBER "number"
 %type <block> setup teardown
+%type <string> sqlstate
+%type <number> reads
 
 %%
 
-file: setups teardown { reading->spec->teardown = $2; } sessions permutations ;
+file: setups judgings last sessions permutations ;
+
+last: %empty | TEARDOWN BLOCK { reading->spec->teardown = build_block(reading, $2, @2); } judgings ;
 
 setups:
 	%empty
@@ -63,15 +79,34 @@ session:
 	setup { build_last_session(reading)->setup = $4; }
 	steps
 	teardown { build_last_session(reading)->teardown = $7; }
+	judgings
 	;
 
 steps: step | steps step ;
 
-step: STEP NAME BLOCK { build_step(reading, $2, $3, @2); } ;
+step: STEP NAME reads BLOCK { build_step(reading, $2, $4, @2)->reads = $3 != 0; } ;
+
+reads: %empty { $$ = 0; } | NAME { CHECK(build_reads(reading, $1, @1)); $$ = 1; } ;
 
 permutations: %empty | permutations permutation ;
 
-permutation: PERMUTATION { build_permutation(reading, @1); } turns ;
+permutation: PERMUTATION { build_permutation(reading, @1); } turns judgings ;
+
+judgings: %empty | judgings judging ;
+
+judging:
+	INVARIANT NAME BLOCK { CHECK(build_invariant(reading, $2, NULL, $3, @2, @2)); }
+	| INVARIANT NAME NAME BLOCK { CHECK(build_invariant(reading, $2, $3, $4, @2, @3)); }
+	| OBSERVE BLOCK { CHECK(build_observe(reading, build_block(reading, $2, @2), @1)); }
+	| EXPECT NAME { CHECK(build_expect_none(reading, $2, @2)); }
+	| EXPECT sqlstate NAME NAME { CHECK(build_expect(reading, $2, $3, $4, @2, @3)); }
+	| RETRY NAME NUMBER { CHECK(build_retry(reading, $2, $3, @2, @3)); }
+	| FAULT NAME NAME NAME { CHECK(build_fault(reading, $2, $3, $4, @2, @3)); }
+	| EXPLORE NAME { CHECK(build_explore(reading, $2, -1, @2)); }
+	| EXPLORE NAME NUMBER { CHECK(build_explore(reading, $2, $3, @2)); }
+	;
+
+sqlstate: NUMBER { $$ = build_sqlstate(reading, $1); } | CODE | NAME ;
 
 turns: turn | turns turn ;
 

@@ -10,9 +10,10 @@
 #include "build.h"
 
 Spec *
-spec_read(const char *text, size_t length, SpecError *error)
+spec_read(const char *text, size_t length, SpecLanguage language, SpecError *error)
 {
-	Reading reading = {.spec = memory_get(sizeof(Spec)), .error = error, .next = {.line = 1, .column = 1}};
+	Reading reading = {
+		.spec = memory_get(sizeof(Spec)), .error = error, .next = {.line = 1, .column = 1}, .language = language};
 	bool read;
 
 	*error = (SpecError){0};
@@ -79,7 +80,33 @@ find_step(const Spec *spec, const char *name)
 {
 	SpecStep **found = bsearch(name, spec->steps, (size_t) spec->step_count, sizeof(SpecStep *), compare_name);
 
+	for (int i = 0; found == NULL && i < spec->fault_count; i++)
+	{
+		if (strcmp(spec->faults[i]->name, name) == 0)
+		{
+			return spec->faults[i];
+		}
+	}
 	return found != NULL ? *found : NULL;
+}
+
+const SpecStep *
+spec_find_step(const Spec *spec, const char *name)
+{
+	return find_step(spec, name);
+}
+
+int
+spec_find_session(const Spec *spec, const char *name)
+{
+	for (int i = 0; i < spec->session_count; i++)
+	{
+		if (strcmp(spec->sessions[i]->name, name) == 0)
+		{
+			return i;
+		}
+	}
+	return -1;
 }
 
 static bool
@@ -91,6 +118,72 @@ sort_steps(Spec *spec, SpecError *error)
 		if (strcmp(spec->steps[i - 1]->name, spec->steps[i]->name) == 0)
 		{
 			return refuse(error, spec->steps[i]->place, "duplicate step name: %s", spec->steps[i]->name);
+		}
+	}
+	return true;
+}
+
+
+/* --- what is judged --- */
+
+static bool
+link_faults(Spec *spec, SpecError *error)
+{
+	for (int i = 0; i < spec->fault_count; i++)
+	{
+		SpecStep *fault = spec->faults[i];
+
+		if (find_step(spec, fault->name) != fault)
+		{
+			return refuse(error, fault->place, "duplicate step name: %s", fault->name);
+		}
+		fault->session = fault->target == NULL ? -1 : spec_find_session(spec, fault->target);
+		if (fault->target != NULL && fault->session < 0)
+		{
+			return refuse(error, fault->place, "undefined session \"%s\" in fault \"%s\"", fault->target, fault->name);
+		}
+	}
+	return true;
+}
+
+static bool
+link_retries(const Spec *spec, SpecError *error)
+{
+	for (int i = 0; i < spec->retry_count; i++)
+	{
+		const SpecRetry *retry = spec->retries[i];
+		int session = spec_find_session(spec, retry->session);
+
+		if (session < 0)
+		{
+			return refuse(error, retry->place, "undefined session \"%s\" to retry", retry->session);
+		}
+		spec->sessions[session]->retries = retry->times;
+	}
+	return true;
+}
+
+static bool
+link_expects(const Spec *spec, const SpecPermutation *permutation, SpecError *error)
+{
+	for (int i = 0; i < permutation->expect_count; i++)
+	{
+		SpecExpect *expect = permutation->expects[i];
+		bool taken = false;
+
+		if (expect->sqlstate == NULL)
+		{
+			continue;
+		}
+		expect->step = find_step(spec, expect->name);
+		for (int k = 0; k < permutation->turn_count; k++)
+		{
+			taken = taken || permutation->turns[k]->step == expect->step;
+		}
+		if (expect->step == NULL || expect->step->fault != 0 || !taken)
+		{
+			return refuse(error, expect->place, "expected of \"%s\", which is no step of the permutation",
+						  expect->name);
 		}
 	}
 	return true;
@@ -113,6 +206,10 @@ link_mark(const SpecPermutation *permutation, const SpecTurn *turn, SpecMark *ma
 	{
 		return refuse(error, mark->place, "undefined blocking step \"%s\" referenced in permutation step \"%s\"",
 					  mark->name, turn->name);
+	}
+	if (mark->step->fault != 0 || turn->step->fault != 0)
+	{
+		return refuse(error, mark->place, "a fault neither waits nor is waited for");
 	}
 	if (mark->step->session == turn->step->session)
 	{
@@ -148,14 +245,14 @@ link_permutation(const Spec *spec, SpecPermutation *permutation, SpecError *erro
 			}
 		}
 	}
-	return true;
+	return link_expects(spec, permutation, error);
 }
 
 bool
 spec_link(Spec *spec, SpecError *error)
 {
 	*error = (SpecError){0};
-	if (!sort_steps(spec, error))
+	if (!sort_steps(spec, error) || !link_faults(spec, error) || !link_retries(spec, error))
 	{
 		return false;
 	}
