@@ -219,6 +219,16 @@ typedef enum
 /* Wait until something arrives, and read it; with 0 read what is there. */
 extern Arrival session_raw_await(Session *session, int64_t timeout_us);
 
+typedef enum
+{
+	BLOCK_NONE = 1,
+	BLOCK_OPEN,
+	BLOCK_FAILED,
+	BLOCK_UNKNOWN /* the connection is bad, or a statement is under way */
+} BlockState;
+
+extern BlockState session_raw_block(const Session *session); /* whether in a transaction, as of the last answer */
+
 typedef struct
 {
 	char *channel, *payload; /* caller frees */
@@ -239,6 +249,7 @@ typedef enum
 
 extern ResultKind sql_kind(const SqlResult *result);
 extern const char *sql_kind_name(const SqlResult *result); /* libpq's */
+extern const char *sql_tag(const SqlResult *result);       /* "UPDATE 1"; "" for none */
 
 /* Of an error; severity, sqlstate and primary are NULL where libpq made it up itself. Valid as long as the result. */
 typedef struct

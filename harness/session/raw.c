@@ -104,6 +104,22 @@ session_raw_cancel(Session *session, char *why, size_t size)
 	return sent;
 }
 
+BlockState
+session_raw_block(const Session *session)
+{
+	switch (PQtransactionStatus(session->pg))
+	{
+		case PQTRANS_IDLE:
+			return BLOCK_NONE;
+		case PQTRANS_INTRANS:
+			return BLOCK_OPEN;
+		case PQTRANS_INERROR:
+			return BLOCK_FAILED;
+		default:
+			return BLOCK_UNKNOWN;
+	}
+}
+
 bool
 session_raw_notification(Session *session, Notification *notification)
 {
@@ -144,6 +160,12 @@ const char *
 sql_kind_name(const SqlResult *result)
 {
 	return PQresStatus(PQresultStatus(result_to_pg(result)));
+}
+
+const char *
+sql_tag(const SqlResult *result)
+{
+	return PQcmdStatus((PGresult *) result);
 }
 
 SqlComplaint

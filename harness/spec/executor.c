@@ -132,6 +132,7 @@ is_timed(const Spec *spec, const SpecSession *session)
 	return timed;
 }
 
+/* Those that have no connection. */
 static bool
 open_seats(Executor *executor)
 {
@@ -139,6 +140,10 @@ open_seats(Executor *executor)
 	{
 		Seat *seat = &executor->seats[i];
 
+		if (seat->connection != NULL)
+		{
+			continue;
+		}
 		seat->executor = executor;
 		seat->session = executor->spec->sessions[i];
 		seat->timed = is_timed(executor->spec, seat->session);
@@ -375,9 +380,14 @@ ponder(Seat *seat, Vigil *vigil, bool may_wait, bool *again)
 	}
 	if (waits)
 	{
+		Arrival arrival = session_raw_await(seat->connection, 0); /* while the server was asked, notices above all */
+
 		*again = false;
-		/* what came while the server was asked, notices above all */
-		if (!read_arrived(seat, session_raw_await(seat->connection, 0)))
+		if (arrival == ARRIVAL_FAILED && seat->executor->config.survives)
+		{
+			return TURN_DONE;
+		}
+		if (!read_arrived(seat, arrival))
 		{
 			return TURN_BROKEN;
 		}
@@ -404,6 +414,10 @@ await_answer(Seat *seat, bool may_wait)
 		TurnState state;
 		bool again;
 
+		if (arrival == ARRIVAL_FAILED && seat->executor->config.survives)
+		{
+			return TURN_DONE; /* its results say that it is lost */
+		}
 		if (!read_arrived(seat, arrival))
 		{
 			return TURN_BROKEN;
@@ -473,15 +487,46 @@ tell_notifications(Seat *seat)
 }
 
 static void
+lose(Seat *seat)
+{
+	TELL(seat->executor, lost, seat->session, seat->turn);
+	seat->turn = NULL;
+	session_abandon(seat->connection);
+	seat->connection = NULL;
+}
+
+/* An error that ends the session; without a SQLSTATE it is libpq's, which has found the connection closed. */
+static bool
+is_loss(const SqlResult *result)
+{
+	SqlComplaint complaint;
+
+	if (sql_kind(result) != RESULT_ERROR)
+	{
+		return false;
+	}
+	complaint = sql_complaint(result);
+	return complaint.sqlstate == NULL || strcmp(complaint.severity, "FATAL") == 0 ||
+		   strcmp(complaint.severity, "PANIC") == 0;
+}
+
+static void
 finish_turn(Seat *seat, bool at_once)
 {
 	SqlResult *result;
+	bool lost = false;
 
 	TELL(seat->executor, completes, seat->turn, at_once);
 	while ((result = session_raw_next(seat->connection)) != NULL)
 	{
+		lost = lost || is_loss(result);
 		TELL(seat->executor, result, result);
 		sql_free(result);
+	}
+	if (lost && seat->executor->config.survives)
+	{
+		lose(seat);
+		return;
 	}
 	tell_notifications(seat);
 	seat->turn = NULL;
@@ -661,8 +706,17 @@ run_block(Executor *executor, Session *connection, const SpecBlock *block, const
 	return kind == RESULT_ROWS || kind == RESULT_COMMAND;
 }
 
+static void
+roll_back(Seat *seat)
+{
+	if (session_raw_block(seat->connection) != BLOCK_NONE)
+	{
+		sql_free(session_raw_execute(seat->connection, "ROLLBACK"));
+	}
+}
+
 bool
-executor_set_up(Executor *executor)
+executor_set_up_all(Executor *executor)
 {
 	const Spec *spec = executor->spec;
 
@@ -673,17 +727,28 @@ executor_set_up(Executor *executor)
 			return false;
 		}
 	}
-	for (int i = 0; i < spec->session_count; i++)
-	{
-		const SpecSession *session = spec->sessions[i];
-
-		if (session->setup != NULL &&
-			!run_block(executor, executor->seats[i].connection, session->setup, "setup", session->name))
-		{
-			return false;
-		}
-	}
 	return true;
+}
+
+bool
+executor_set_up_session(Executor *executor, int session)
+{
+	const SpecSession *of = executor->spec->sessions[session];
+	Session *connection = executor->seats[session].connection;
+
+	return of->setup == NULL || connection == NULL || run_block(executor, connection, of->setup, "setup", of->name);
+}
+
+bool
+executor_set_up(Executor *executor)
+{
+	bool done = executor_set_up_all(executor);
+
+	for (int i = 0; done && i < executor->spec->session_count; i++)
+	{
+		done = executor_set_up_session(executor, i);
+	}
+	return done;
 }
 
 /* What is left after a failed teardown is the next setup's to complain about. */
@@ -696,9 +761,17 @@ executor_tear_down(Executor *executor)
 	{
 		const SpecSession *session = spec->sessions[i];
 
+		if (executor->seats[i].connection == NULL)
+		{
+			continue;
+		}
 		if (session->teardown != NULL)
 		{
 			(void) run_block(executor, executor->seats[i].connection, session->teardown, "teardown", session->name);
+		}
+		if (executor->config.survives)
+		{
+			roll_back(&executor->seats[i]);
 		}
 	}
 	if (spec->teardown != NULL)
@@ -731,8 +804,18 @@ executor_launch(Executor *executor, const SpecTurn *turn)
 	{
 		return false;
 	}
+	if (seat->connection == NULL)
+	{
+		return true;
+	}
 	if (!session_raw_send(seat->connection, turn->step->sql))
 	{
+		if (executor->config.survives)
+		{
+			seat->turn = turn;
+			lose(seat);
+			return true;
+		}
 		TELL(executor, unsent, turn, session_raw_message(seat->connection));
 		return false;
 	}
@@ -763,6 +846,210 @@ executor_drain(Executor *executor)
 		return false;
 	}
 	return true;
+}
+
+
+/* --- orders that are decided on the way --- */
+
+bool
+executor_is_busy(const Executor *executor, int session)
+{
+	return executor->seats[session].turn != NULL;
+}
+
+bool
+executor_is_held(const Executor *executor, int session)
+{
+	const Seat *seat = &executor->seats[session];
+
+	return seat->turn != NULL && session_raw_busy(seat->connection);
+}
+
+bool
+executor_is_lost(const Executor *executor, int session)
+{
+	return executor->seats[session].connection == NULL;
+}
+
+int
+executor_waiting(const Executor *executor)
+{
+	return executor->waiting_count;
+}
+
+int
+executor_pid(const Executor *executor, int session)
+{
+	return executor->seats[session].pid;
+}
+
+Session *
+executor_session(const Executor *executor, int session)
+{
+	return executor->seats[session].connection;
+}
+
+Session *
+executor_control(const Executor *executor)
+{
+	return executor->control;
+}
+
+bool
+executor_deadlocks(Executor *executor, int session, bool *deadlocks)
+{
+	/* every backend that the session's wait leads to; a cycle among them ends it, whether the session is part of it or not */
+	static const char sql[] =
+		"WITH RECURSIVE waits(waiter, holder) AS"
+		" (SELECT $1::int, pg_catalog.unnest(pg_catalog.pg_blocking_pids($1::int))"
+		"  UNION SELECT w.holder, h FROM waits w, pg_catalog.unnest(pg_catalog.pg_blocking_pids(w.holder)) h),"
+		" reach AS (SELECT waiter, holder FROM waits UNION"
+		"  SELECT r.waiter, w.holder FROM reach r JOIN waits w ON w.waiter = r.holder)"
+		" SELECT EXISTS (SELECT FROM reach WHERE waiter = holder)";
+	SqlResult *answer;
+
+	*deadlocks = false;
+	if (executor->waiting_count < 2)
+	{
+		return true;
+	}
+	if (session_try(executor->control, &answer, sql, ARGS(arg_int(executor->seats[session].pid))) != SQL_OK)
+	{
+		trouble(executor, "deadlock query failed: %s", session_raw_message(executor->control));
+		return false;
+	}
+	*deadlocks = sql_bool(answer, 0, 0);
+	sql_free(answer);
+	return true;
+}
+
+static void
+cancel(Seat *seat, int64_t waited_us)
+{
+	char why[256];
+
+	if (session_raw_cancel(seat->connection, why, sizeof(why)))
+	{
+		TELL(seat->executor, canceled, seat->turn, (int) (waited_us / US_PER_S));
+	}
+	else
+	{
+		trouble(seat->executor, "PQcancel failed: %s\n", why);
+	}
+}
+
+bool
+executor_await_any(Executor *executor)
+{
+	int before = executor->waiting_count;
+	int64_t begun_ns = time_now_ns();
+	int64_t pause_us = LOOK_FIRST_US;
+	bool canceled = false;
+
+	while (executor->waiting_count > 0 && executor->waiting_count == before)
+	{
+		int64_t waited_us = us_since(begun_ns);
+
+		if (!try_waiting(executor, true))
+		{
+			return false;
+		}
+		if (executor->waiting_count < before)
+		{
+			break;
+		}
+		if (waited_us > 2 * executor->config.step_limit_us)
+		{
+			tell_stuck(executor, executor->waiting[0], waited_us);
+			return false;
+		}
+		if (waited_us > executor->config.step_limit_us && !canceled)
+		{
+			cancel(executor->waiting[0], waited_us);
+			canceled = true;
+		}
+		backoff_us(pause_us);
+		pause_us = pause_us * 2 < LOOK_LONGEST_US ? pause_us * 2 : LOOK_LONGEST_US;
+	}
+	return true;
+}
+
+bool
+executor_cancel_all(Executor *executor)
+{
+	char why[256];
+	bool done = true;
+
+	while (done && executor->waiting_count > 0)
+	{
+		for (int i = 0; i < executor->waiting_count; i++)
+		{
+			(void) !session_raw_cancel(executor->waiting[i]->connection, why, sizeof(why));
+		}
+		done = executor_await_any(executor);
+	}
+	for (int i = 0; done && i < executor->spec->session_count; i++)
+	{
+		if (executor->seats[i].connection != NULL)
+		{
+			roll_back(&executor->seats[i]);
+		}
+	}
+	return done;
+}
+
+void
+executor_drop(Executor *executor, int session)
+{
+	Seat *seat = &executor->seats[session];
+
+	if (seat->connection == NULL)
+	{
+		return;
+	}
+	for (int i = 0; i < executor->waiting_count; i++)
+	{
+		if (executor->waiting[i] == seat)
+		{
+			stop_waiting(executor, i);
+			break;
+		}
+	}
+	lose(seat);
+}
+
+bool
+executor_revive_control(Executor *executor)
+{
+	session_abandon(executor->control);
+	executor->control = connect_as(executor, 0, "control connection");
+	if (executor->control == NULL || !prepare_look(executor))
+	{
+		return false;
+	}
+	session_raw_listen(executor->control, ignore_notice, NULL);
+	return true;
+}
+
+bool
+executor_revive(Executor *executor)
+{
+	bool any = false;
+
+	for (int i = 0; i < executor->spec->session_count; i++)
+	{
+		any = any || executor->seats[i].connection == NULL;
+	}
+	if (!any)
+	{
+		return true;
+	}
+	if (session_try(executor->control, NULL, "DEALLOCATE " LOOK_STATEMENT, NO_ARGS) != SQL_OK)
+	{
+		trouble(executor, "control connection failed: %s", session_raw_message(executor->control));
+		return false;
+	}
+	return open_seats(executor) && prepare_look(executor);
 }
 
 bool

@@ -1,0 +1,37 @@
+/*
+ * What a file says that must hold, asked of the server after an interleaving, or after each of its steps.
+ */
+#ifndef COUNTERPROOF_SPEC_JUDGE_H
+#define COUNTERPROOF_SPEC_JUDGE_H
+
+#include "trial.h"
+
+typedef struct Judge Judge;
+
+/* What one invariant has shown in one interleaving. */
+typedef struct
+{
+	bool violated;
+	Text rows; /* the counterexample; the first few */
+} Verdict;
+
+/* A connection of its own. NULL: reported. */
+extern Judge *judge_open(const Spec *spec, const char *path, const char *conninfo, int64_t limit_ms) MUST_CHECK;
+extern void judge_close(Judge *judge); /* NULL allowed */
+
+extern void judge_forget(Judge *judge); /* before an interleaving */
+
+/* Ask the invariants: all, or those that hold always. One that was violated is not asked again. false: reported. */
+extern bool judge_ask(Judge *judge, const Trial *trial, bool always) MUST_CHECK;
+extern const Verdict *judge_verdict(const Judge *judge, int invariant);
+
+/* The final state by `observe`, as text that can be compared. false: reported. */
+extern bool judge_observe(Judge *judge, Text *state) MUST_CHECK;
+
+/*
+ * What the permutation expects against what its sessions got: of each expectation that was not met, a line is appended
+ * to `missed`. An error that nobody expects is one, too, but for 25P02, which only follows from another.
+ */
+extern void judge_expects(const SpecPermutation *permutation, const Trial *trial, Text *missed);
+
+#endif
