@@ -18,6 +18,7 @@ const Command commands[] = {
 	 command_mutants, true},
 	{"crashpoints", "crashpoints [FILE...]",
 	 "a program against a fault at every message that it exchanges with the server", command_crashpoints, true},
+	{"spec", "spec FILE...", "interleavings of transactions in SQL, explored and judged", command_spec, true},
 	{"list", "list [WORD...]", "every case with its kind and claim", command_list, false},
 	{"test", "test [ARGUMENT...]", "what CI runs: the tests of the lab itself and suite 32; arguments go to ctest",
 	 NULL, false},
@@ -55,6 +56,11 @@ dispatch(const Options *options)
 		(command == NULL || command->run != command_crashpoints))
 	{
 		report_error("--points, --fault and --sample are for crashpoints");
+		return EXIT_CODE_USAGE;
+	}
+	if ((options->order != NULL || options->each) && (command == NULL || command->run != command_spec))
+	{
+		report_error("--order and --each are for spec");
 		return EXIT_CODE_USAGE;
 	}
 	if (command == NULL)

@@ -13,7 +13,7 @@ struct Judge
 	char *conninfo;
 	int64_t limit_ms;
 	Session *session;
-	Verdict *verdicts;
+	Holding *holdings;
 };
 
 
@@ -44,7 +44,7 @@ judge_open(const Spec *spec, const char *path, const char *conninfo, int64_t lim
 					 .path = path,
 					 .conninfo = string_copy(conninfo),
 					 .limit_ms = limit_ms,
-					 .verdicts = memory_get(sizeof(Verdict) * ((size_t) spec->invariant_count + 1))};
+					 .holdings = memory_get(sizeof(Holding) * ((size_t) spec->invariant_count + 1))};
 	if (!connect(judge))
 	{
 		judge_close(judge);
@@ -62,10 +62,10 @@ judge_close(Judge *judge)
 	}
 	for (int i = 0; i < judge->spec->invariant_count; i++)
 	{
-		text_free(&judge->verdicts[i].rows);
+		text_free(&judge->holdings[i].rows);
 	}
 	session_close(judge->session);
-	free(judge->verdicts);
+	free(judge->holdings);
 	free(judge->conninfo);
 	free(judge);
 }
@@ -75,15 +75,15 @@ judge_forget(Judge *judge)
 {
 	for (int i = 0; i < judge->spec->invariant_count; i++)
 	{
-		judge->verdicts[i].violated = false;
-		text_clear(&judge->verdicts[i].rows);
+		judge->holdings[i].violated = false;
+		text_clear(&judge->holdings[i].rows);
 	}
 }
 
-const Verdict *
-judge_verdict(const Judge *judge, int invariant)
+const Holding *
+judge_holding(const Judge *judge, int invariant)
 {
-	return &judge->verdicts[invariant];
+	return &judge->holdings[invariant];
 }
 
 
@@ -136,7 +136,7 @@ static bool
 ask_invariant(Judge *judge, const Trial *trial, int number, bool always)
 {
 	const SpecInvariant *invariant = judge->spec->invariants[number];
-	Verdict *verdict = &judge->verdicts[number];
+	Holding *holding = &judge->holdings[number];
 	SqlResult *result = NULL;
 	const char *order = text_get(&trial_record(trial)->order);
 	const char *last = strrchr(order, ' ');
@@ -147,9 +147,9 @@ ask_invariant(Judge *judge, const Trial *trial, int number, bool always)
 	}
 	if (sql_rows(result) > 0)
 	{
-		verdict->violated = true;
-		show_rows(result, &verdict->rows);
-		text_append(&verdict->rows, always ? " after %s" : "", last != NULL ? last + 1 : order);
+		holding->violated = true;
+		show_rows(result, &holding->rows);
+		text_append(&holding->rows, always ? " after %s" : "", last != NULL ? last + 1 : order);
 	}
 	sql_free(result);
 	return true;
@@ -160,7 +160,7 @@ judge_ask(Judge *judge, const Trial *trial, bool always)
 {
 	for (int i = 0; i < judge->spec->invariant_count; i++)
 	{
-		if (!judge->verdicts[i].violated && (judge->spec->invariants[i]->always || !always) &&
+		if (!judge->holdings[i].violated && (judge->spec->invariants[i]->always || !always) &&
 			!ask_invariant(judge, trial, i, always))
 		{
 			return false;

@@ -13,7 +13,7 @@ typedef struct
 {
 	bool violated;
 	Text rows; /* the counterexample; the first few */
-} Verdict;
+} Holding;
 
 /* A connection of its own. NULL: reported. */
 extern Judge *judge_open(const Spec *spec, const char *path, const char *conninfo, int64_t limit_ms) MUST_CHECK;
@@ -23,7 +23,7 @@ extern void judge_forget(Judge *judge); /* before an interleaving */
 
 /* Ask the invariants: all, or those that hold always. One that was violated is not asked again. false: reported. */
 extern bool judge_ask(Judge *judge, const Trial *trial, bool always) MUST_CHECK;
-extern const Verdict *judge_verdict(const Judge *judge, int invariant);
+extern const Holding *judge_holding(const Judge *judge, int invariant);
 
 /* The final state by `observe`, as text that can be compared. false: reported. */
 extern bool judge_observe(Judge *judge, Text *state) MUST_CHECK;

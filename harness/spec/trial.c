@@ -14,7 +14,7 @@ struct Trial
 	FaultSite site;
 	Record record;
 	int telling; /* session whose results come; -1: none's */
-	SpecStep *const *faults;
+	const SpecStep *const *faults;
 	int fault_count, fault_next;
 	const TrialPilot *pilot;
 };
@@ -583,7 +583,8 @@ run_turn(Trial *trial, const SpecTurn *turn)
 	{
 		return false;
 	}
-	return trial->pilot == NULL || trial->pilot->after == NULL || trial->pilot->after(trial->pilot->context, trial);
+	return trial->pilot == NULL || trial->pilot->after == NULL ||
+		   trial->pilot->after(trial->pilot->after_context, trial);
 }
 
 static const SpecTurn *
@@ -792,7 +793,7 @@ run_chosen(Trial *trial, int actor)
 }
 
 TrialEnd
-trial_explore(Trial *trial, SpecStep *const *faults, int fault_count, const TrialPilot *pilot)
+trial_explore(Trial *trial, const SpecStep *const *faults, int fault_count, const TrialPilot *pilot)
 {
 	bool done = begin(trial, pilot);
 	bool going = done;

@@ -73,6 +73,7 @@ typedef struct
 	/* One of the enabled ones, as bits; -1: give up. Not asked for written orders. */
 	int (*choose)(void *context, const Trial *trial, uint64_t enabled);
 	bool (*after)(void *context, Trial *trial); /* after each step; false: stop, reported. NULL allowed */
+	void *after_context;
 } TrialPilot;
 
 #define TRIAL_ACTORS_MAX 63
@@ -86,7 +87,7 @@ extern void trial_close(Trial *trial); /* NULL allowed */
  * trial_end() follows, and the trial can be used again. `faults`: those that the fault actor does, one after another.
  */
 extern TrialEnd trial_follow(Trial *trial, const SpecPermutation *permutation, const TrialPilot *pilot);
-extern TrialEnd trial_explore(Trial *trial, SpecStep *const *faults, int fault_count, const TrialPilot *pilot);
+extern TrialEnd trial_explore(Trial *trial, const SpecStep *const *faults, int fault_count, const TrialPilot *pilot);
 
 /* Sessions one after another, each doing the steps given, as a serial order has it. */
 typedef struct

@@ -1,0 +1,14 @@
+/* A file of the judged language, read and found runnable. */
+#ifndef COUNTERPROOF_SPEC_FILE_H
+#define COUNTERPROOF_SPEC_FILE_H
+
+#include "../spec.h"
+#include "tree.h"
+
+struct SpecFile
+{
+	char *path;
+	Spec *spec;
+};
+
+#endif
