@@ -17,6 +17,7 @@ typedef struct
 	SpecLanguage language;
 	bool wants_name; /* after a word that a name follows */
 	bool in_turns;   /* of a permutation */
+	int digits;      /* of the last number */
 } Reading;
 
 extern void *build_take(Spec *spec, size_t bytes); /* of the tree's memory */

@@ -9,8 +9,6 @@
 #define RETRIES_MAX 1000
 #define NUMBER_MAX 1000000000
 #define SQLSTATE_LENGTH 5
-#define SQLSTATE_LEAST 1000 /* what begins with 00 is no error */
-#define SQLSTATE_MOST 99999
 
 static bool
 refuse(Reading *reading, SpecPlace place, const char *message, const char *detail)
@@ -125,7 +123,8 @@ build_expect(Reading *reading, const char *sqlstate, const char *word, const cha
 {
 	static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-	if (strlen(sqlstate) != SQLSTATE_LENGTH || strspn(sqlstate, letters) != SQLSTATE_LENGTH)
+	if (strlen(sqlstate) != SQLSTATE_LENGTH || strspn(sqlstate, letters) != SQLSTATE_LENGTH ||
+		strncmp(sqlstate, "00", 2) == 0)
 	{
 		return refuse(reading, place, "this is no SQLSTATE of an error", sqlstate);
 	}
@@ -136,13 +135,13 @@ build_expect(Reading *reading, const char *sqlstate, const char *word, const cha
 	return add_expect(reading, (SpecExpect){.sqlstate = sqlstate, .name = step, .place = place});
 }
 
-/* The scanner takes five digits for a number. A number that is no SQLSTATE is refused by its length. */
+/* The scanner takes five digits for a number. Others are no SQLSTATE by their length. */
 char *
 build_sqlstate(Reading *reading, int number)
 {
 	char text[16];
 
-	snprintf(text, sizeof(text), number >= SQLSTATE_LEAST && number <= SQLSTATE_MOST ? "%05d" : "#%d", number);
+	snprintf(text, sizeof(text), "%0*d", reading->digits < 10 ? reading->digits : 10, number);
 	return build_string(reading, text, strlen(text));
 }
 
@@ -193,7 +192,7 @@ build_fault(Reading *reading, const char *name, const char *kind, const char *ta
 					  "a fault is kill, terminate, cancel, pause or resume SESSION, or restart immediate");
 	}
 	sql = build_take(spec, strlen(kind) + strlen(target) + 2);
-	sprintf(sql, "%s %s", kind, target);
+	snprintf(sql, strlen(kind) + strlen(target) + 2, "%s %s", kind, target);
 	*fault = (SpecStep){.name = name,
 						.sql = sql,
 						.session = -1,

@@ -26,6 +26,7 @@ typedef struct
 	Session *connection;
 	int pid;
 	bool timed;           /* may end a wait by itself before long */
+	bool advises;         /* may take advisory locks */
 	const SpecTurn *turn; /* under way; NULL: none */
 	int64_t notices;      /* received since the connection was made */
 	int64_t *targets;     /* of each mark of the turn under way, for MARK_NOTICES */
@@ -109,27 +110,27 @@ connect_as(Executor *executor, int number, const char *name)
 	return session;
 }
 
-/* What ends a wait before a patient look would have seen it: then only a patient look tells. */
 static bool
-mentions_timeout(const SpecBlock *block)
+block_mentions(const SpecBlock *block, const char *word)
 {
-	return block != NULL && strcasestr(block->sql, "_timeout") != NULL;
+	return block != NULL && strcasestr(block->sql, word) != NULL;
 }
 
+/* Whether the word is anywhere in what a session runs, or in what is set up for all. */
 static bool
-is_timed(const Spec *spec, const SpecSession *session)
+session_mentions(const Spec *spec, const SpecSession *session, const char *word)
 {
-	bool timed = mentions_timeout(session->setup);
+	bool found = block_mentions(session->setup, word);
 
 	for (int i = 0; i < spec->setup_count; i++)
 	{
-		timed = timed || mentions_timeout(spec->setups[i]);
+		found = found || block_mentions(spec->setups[i], word);
 	}
 	for (int i = 0; i < session->step_count; i++)
 	{
-		timed = timed || strcasestr(session->steps[i]->sql, "_timeout") != NULL;
+		found = found || strcasestr(session->steps[i]->sql, word) != NULL;
 	}
-	return timed;
+	return found;
 }
 
 /* Those that have no connection. */
@@ -146,7 +147,9 @@ open_seats(Executor *executor)
 		}
 		seat->executor = executor;
 		seat->session = executor->spec->sessions[i];
-		seat->timed = is_timed(executor->spec, seat->session);
+		/* what ends a wait before a patient look would have seen it: then only a patient look tells */
+		seat->timed = session_mentions(executor->spec, seat->session, "_timeout");
+		seat->advises = session_mentions(executor->spec, seat->session, "advisory");
 		seat->connection = connect_as(executor, i + 1, seat->session->name);
 		if (seat->connection == NULL)
 		{
@@ -706,12 +709,17 @@ run_block(Executor *executor, Session *connection, const SpecBlock *block, const
 	return kind == RESULT_ROWS || kind == RESULT_COMMAND;
 }
 
+/* What a session holds beyond its steps would block others: transactions, and advisory locks of the session. */
 static void
 roll_back(Seat *seat)
 {
 	if (session_raw_block(seat->connection) != BLOCK_NONE)
 	{
 		sql_free(session_raw_execute(seat->connection, "ROLLBACK"));
+	}
+	if (seat->advises)
+	{
+		sql_free(session_raw_execute(seat->connection, "SELECT pg_catalog.pg_advisory_unlock_all()"));
 	}
 }
 

@@ -82,9 +82,30 @@ ask_always(void *context, Trial *trial)
 	return judge_ask(context, trial, true);
 }
 
+static bool
+has_restarted(const Lane *lane)
+{
+	const Spec *spec = lane->inspection->spec;
+
+	for (int i = 0; i < spec->fault_count; i++)
+	{
+		if (spec->faults[i]->fault == FAULT_RESTART && trial_record(lane->trial)->fired[i] > 0)
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A restart of the server has taken its connections along. */
 static Trial *
 get_runner(Lane *lane)
 {
+	if (lane->runner != NULL && has_restarted(lane))
+	{
+		trial_close(lane->runner);
+		lane->runner = NULL;
+	}
 	if (lane->runner == NULL)
 	{
 		lane->runner = trial_open(&lane->config);
@@ -282,31 +303,6 @@ run_order(Lane *lane)
 	text_free(&why);
 }
 
-/* Once per file, by whoever has the first lane, before anything is explored. */
-static bool
-try_reads(Lane *lane)
-{
-	bool any = false;
-	TrialEnd end;
-
-	for (int i = 0; i < lane->inspection->spec->step_count; i++)
-	{
-		any = any || lane->inspection->spec->steps[i]->reads;
-	}
-	if (!any)
-	{
-		return true;
-	}
-	end = trial_try_reads(lane->trial);
-	if (end == TRIAL_DONE)
-	{
-		trial_end(lane->trial);
-		return true;
-	}
-	conclude(lane, end, NULL);
-	return false;
-}
-
 static bool
 open_lane(Lane *lane, Inspection *inspection, int number)
 {
@@ -358,7 +354,7 @@ run_lane(int number, void *context)
 	{
 		stop_broken(inspection);
 	}
-	else if (number > 0 || try_reads(&lane))
+	else
 	{
 		if (inspection->judging->part == SPEC_ORDER)
 		{
@@ -372,6 +368,41 @@ run_lane(int number, void *context)
 	}
 	close_lane(&lane);
 	return true;
+}
+
+static bool
+any_reads(const Spec *spec)
+{
+	for (int i = 0; i < spec->step_count; i++)
+	{
+		if (spec->steps[i]->reads)
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Before anything is run that relies on them. */
+static void
+try_reads(Inspection *inspection)
+{
+	Lane lane;
+	TrialEnd end;
+
+	if (!open_lane(&lane, inspection, 0))
+	{
+		stop_broken(inspection);
+	}
+	else if ((end = trial_try_reads(lane.trial)) == TRIAL_DONE)
+	{
+		trial_end(lane.trial);
+	}
+	else
+	{
+		conclude(&lane, end, NULL);
+	}
+	close_lane(&lane);
 }
 
 
@@ -541,6 +572,10 @@ spec_judge(const SpecFile *file, const SpecJudging *judging)
 	}
 	session_close(session);
 	begin_ns = time_now_ns();
+	if (!inspection.stopped && any_reads(file->spec))
+	{
+		try_reads(&inspection);
+	}
 	if (!inspection.stopped && !run_lanes(&inspection))
 	{
 		stop_broken(&inspection);

@@ -195,6 +195,7 @@ append_outcome(Text *text, const Spec *spec, const Judged *judged)
 			trial_fate(judged->trial, i, text);
 		}
 	}
+	text_append(text, "%s", text->length == 0 ? "nobody did anything" : "");
 	if (judged->serial != NULL && judged->serial->explained)
 	{
 		text_append(text, "; as in the serial order %s", text_get(&judged->serial->order));

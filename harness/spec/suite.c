@@ -141,8 +141,9 @@ say_replay(Run *run, const char *order)
 	say(run, LINE_NOTE, true, "replay %s --order '%s'", run->selection->replays[run->cases[run->now].file], order);
 }
 
+/* `before`: another that was violated, whose story was told; NULL: none. */
 static void
-say_check(Run *run, const SpecCheck *check)
+say_check(Run *run, const SpecCheck *check, const SpecCheck *before)
 {
 	char *actual = string_format("%" PRIu64 " of %" PRIu64, check->held, check->held + check->violated);
 	EvidenceLine line = {.kind = check->violated > 0 ? LINE_FAIL : LINE_PASS,
@@ -160,8 +161,11 @@ say_check(Run *run, const SpecCheck *check)
 	{
 		say(run, LINE_NOTE, true, "shortest: %s", text_get(&check->order));
 		say_lines(run, text_get(&check->detail));
-		say_lines(run, text_get(&check->story));
-		say_replay(run, text_get(&check->order));
+		if (before == NULL || strcmp(text_get(&before->order), text_get(&check->order)) != 0)
+		{
+			say_lines(run, text_get(&check->story));
+			say_replay(run, text_get(&check->order));
+		}
 	}
 	free(actual);
 }
@@ -183,7 +187,7 @@ say_outcomes(Run *run, SpecReport *report)
 	{
 		const SpecOutcome *outcome = &report->outcomes[i];
 
-		say(run, LINE_NOTE, true, "%" PRIu64 " times: %s; as by %s", outcome->count, outcome->text,
+		say(run, LINE_NOTE, true, "%" PRIu64 " x %s; such as %s", outcome->count, outcome->text,
 			text_get(&outcome->order));
 	}
 	if (report->others > 0)
@@ -238,12 +242,14 @@ say_report(Run *run, SpecReport *report)
 						 : result == RESULT_UNKNOWN ? text_get(&report->unknown)
 													: NULL;
 	int64_t duration_ms = (time_now_ns() - run->begin_ns) / 1000000;
+	const SpecCheck *told = NULL;
 
 	say_outcomes(run, report);
 	say_faults(run, report);
 	for (int i = 0; i < report->check_count; i++)
 	{
-		say_check(run, &report->checks[i]);
+		say_check(run, &report->checks[i], told);
+		told = report->checks[i].violated > 0 ? &report->checks[i] : told;
 	}
 	say_rate(run, report);
 	if (report->refused.length > 0)
@@ -268,8 +274,7 @@ say_plan(Run *run, const Case *one)
 
 	planned = spec_file_planned(run->files[one->file], one->part, run->selection->run->seed, &exact);
 	append_count(&text, planned);
-	say(run, LINE_STEP, true, "%s%s interleavings to run%s", exact ? "" : "more than ", text_get(&text),
-		one->part == SPEC_WRITTEN || planned == 1 ? "" : ", fewer where sessions block each other");
+	say(run, LINE_STEP, true, "interleavings to run: %s%s", exact ? "at most " : "more than ", text_get(&text));
 	text_free(&text);
 }
 

@@ -223,10 +223,19 @@ hear_trouble(void *context, const char *words)
 	Trial *trial = context;
 
 	text_clear(&trial->record.trouble);
-	text_append(&trial->record.trouble, "%s", words);
-	while (trial->record.trouble.length > 0 && trial->record.trouble.data[trial->record.trouble.length - 1] == '\n')
+	for (bool blank = true; *words != '\0'; words++)
 	{
-		trial->record.trouble.data[--trial->record.trouble.length] = '\0';
+		bool space = *words == '\n' || *words == '\t' || *words == ' ';
+
+		if (!space)
+		{
+			text_append_bytes(&trial->record.trouble, words, 1);
+		}
+		else if (!blank && words[1] != '\0')
+		{
+			text_append(&trial->record.trouble, " ");
+		}
+		blank = space;
 	}
 }
 
