@@ -260,6 +260,9 @@ typedef struct
 
 extern SqlComplaint sql_complaint(const SqlResult *result);
 
+/* An error that ends the session: FATAL, or libpq's own, which has found the connection closed. */
+extern bool sql_is_loss(const SqlResult *result);
+
 /* The table that libpq's PQprint makes with header, alignment and `|`: widths in bytes, an empty line at the end. */
 extern void sql_print(const SqlResult *result, FILE *stream);
 

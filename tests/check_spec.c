@@ -11,6 +11,8 @@
 
 static SpecError error;
 
+static SpecLanguage language = SPEC_COMPATIBLE;
+
 /* A file that is read and linked; NULL: `error` says why not. */
 static Spec *
 read_text(const char *text)
@@ -18,7 +20,7 @@ read_text(const char *text)
 	Spec *spec;
 
 	spec_error_free(&error);
-	spec = spec_read(text, strlen(text), SPEC_COMPATIBLE, &error);
+	spec = spec_read(text, strlen(text), language, &error);
 	if (spec != NULL && !spec_link(spec, &error))
 	{
 		spec_free(spec);
@@ -129,6 +131,98 @@ START_TEST(many_names_and_long_blocks)
 	ck_assert_str_eq(spec->sessions[0]->steps[2999]->sql, "x");
 	spec_free(spec);
 	text_free(&text);
+}
+END_TEST
+
+
+/* --- the judged language: its words, and that they are none in a file of the other --- */
+
+static const char judged_file[] =
+	"setup { S } invariant one { I } invariant \"t wo\" always { J } teardown { T } observe { O } retry b 2\n"
+	"session a step r read { R } step expect { E } session b step w { W } explore bound 2 explore faults\n"
+	"fault die kill a fault again restart immediate\n"
+	"permutation r expect w die expect\n"
+	"permutation w permutation r\n";
+
+START_TEST(judged)
+{
+	Spec *spec;
+
+	language = SPEC_JUDGED;
+	spec = must_read(judged_file);
+	ck_assert_int_eq(spec->invariant_count, 2);
+	ck_assert_str_eq(spec->invariants[0]->sql, "I");
+	ck_assert(!spec->invariants[0]->always && spec->invariants[1]->always);
+	ck_assert_str_eq(spec->observe->sql, "O");
+	ck_assert_int_eq(spec->sessions[0]->retries, 0);
+	ck_assert_int_eq(spec->sessions[1]->retries, 2);
+	ck_assert(spec->sessions[0]->steps[0]->reads && !spec->sessions[0]->steps[1]->reads);
+	ck_assert_int_eq(spec->explore.kind, EXPLORE_BOUND);
+	ck_assert_int_eq(spec->explore.number, 2);
+	ck_assert(spec->explore.faults);
+	ck_assert_int_eq(spec->fault_count, 2);
+	ck_assert_int_eq(spec->faults[0]->fault, FAULT_KILL);
+	ck_assert_int_eq(spec->faults[0]->session, 0);
+	ck_assert_int_eq(spec->faults[1]->session, -1);
+	/* a step of that name keeps it */
+	ck_assert_int_eq(spec->permutations[0]->turn_count, 5);
+	ck_assert_int_eq(spec->permutations[0]->expect_count, 0);
+	ck_assert_ptr_eq(spec->permutations[0]->turns[3]->step, spec->faults[0]);
+	spec_free(spec);
+}
+END_TEST
+
+START_TEST(expects)
+{
+	static const char *const sqlstates[] = {"40001", "40P01", "P0001", "0A000"};
+	Spec *spec;
+
+	language = SPEC_JUDGED;
+	spec = must_read("session a step r {} step s {}\n"
+					 "permutation r s expect 40001 at r expect 40P01 at s expect P0001 at r expect 0A000 at s\n"
+					 "permutation r expect none");
+	ck_assert_int_eq(spec->permutation_count, 2);
+	ck_assert_int_eq(spec->permutations[0]->expect_count, 4);
+	for (int i = 0; i < 4; i++)
+	{
+		ck_assert_str_eq(spec->permutations[0]->expects[i]->sqlstate, sqlstates[i]);
+		ck_assert_ptr_eq(spec->permutations[0]->expects[i]->step, spec->sessions[0]->steps[i % 2]);
+	}
+	ck_assert_int_eq(spec->permutations[1]->expect_count, 1);
+	ck_assert_ptr_null(spec->permutations[1]->expects[0]->sqlstate);
+	spec_free(spec);
+}
+END_TEST
+
+/* In the compatible language each is refused as PostgreSQL's program refuses a name there. */
+START_TEST(judged_words_are_names_elsewhere)
+{
+	static const char *const files_with_one[] = {"invariant i { SELECT 1 } session a step s {}",
+												 "observe { SELECT 1 } session a step s {}",
+												 "session a step s read {}",
+												 "session a step s {} permutation s expect none",
+												 "session a step s {} retry a 1",
+												 "session a step s {} fault f kill a",
+												 "session a step s {} explore all"};
+	static const char named[] = "session fault step invariant {} step observe {} step expect {} step retry {}\n"
+								"session read step explore {} step fault {}\n"
+								"permutation invariant observe explore (expect, retry) expect retry fault\n";
+
+	for (size_t i = 0; i < LENGTH_OF(files_with_one); i++)
+	{
+		language = SPEC_COMPATIBLE;
+		ck_assert_msg(read_text(files_with_one[i]) == NULL, "%s", files_with_one[i]);
+		language = SPEC_JUDGED;
+		spec_free(must_read(files_with_one[i]));
+	}
+	for (language = SPEC_COMPATIBLE; language <= SPEC_JUDGED; language++)
+	{
+		Spec *spec = must_read(named);
+
+		ck_assert_int_eq(spec->permutations[0]->turn_count, 6);
+		ck_assert_int_eq(spec->fault_count + spec->invariant_count + spec->retry_count, 0);
+		spec_free(spec);
+	}
 }
 END_TEST
 
@@ -262,6 +356,9 @@ main(void)
 	tcase_add_test(files, places);
 	tcase_add_test(files, unused_steps_are_known);
 	tcase_add_test(files, many_names_and_long_blocks);
+	tcase_add_test(files, judged);
+	tcase_add_test(files, expects);
+	tcase_add_test(files, judged_words_are_names_elsewhere);
 	tcase_add_loop_test(files, refused, 0, (int) LENGTH_OF(refusals));
 	tcase_add_loop_test(permutations, all_orders, 0, (int) LENGTH_OF(orders));
 	tcase_add_test(permutations, too_many_orders_to_count);

@@ -164,6 +164,21 @@ check_orders(const Spec *spec)
 	free(turns);
 }
 
+/* The words of the judged language are not written again; that it is read and linked, or refused somewhere in it, is all. */
+static void
+check_judged(const unsigned char *bytes, size_t length)
+{
+	SpecError error;
+	Spec *spec = spec_read((const char *) bytes, length, SPEC_JUDGED, &error);
+
+	if (spec == NULL || !spec_link(spec, &error))
+	{
+		check_refusal(&error, bytes, length);
+	}
+	spec_error_free(&error);
+	spec_free(spec);
+}
+
 int
 LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t length)
 {
@@ -189,5 +204,6 @@ LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t length)
 	}
 	spec_error_free(&error);
 	spec_free(spec);
+	check_judged(bytes, length);
 	return 0;
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 
 #define US_PER_S 1000000
 #define NS_PER_US 1000
@@ -177,6 +178,20 @@ sql_complaint(const SqlResult *result)
 						  .sqlstate = PQresultErrorField(pg, PG_DIAG_SQLSTATE),
 						  .primary = PQresultErrorField(pg, PG_DIAG_MESSAGE_PRIMARY),
 						  .whole = PQresultErrorMessage(pg)};
+}
+
+bool
+sql_is_loss(const SqlResult *result)
+{
+	SqlComplaint complaint;
+
+	if (sql_kind(result) != RESULT_ERROR)
+	{
+		return false;
+	}
+	complaint = sql_complaint(result);
+	return complaint.sqlstate == NULL || complaint.severity == NULL || strcmp(complaint.severity, "FATAL") == 0 ||
+		   strcmp(complaint.severity, "PANIC") == 0;
 }
 
 void

@@ -498,21 +498,6 @@ lose(Seat *seat)
 	seat->connection = NULL;
 }
 
-/* An error that ends the session; without a SQLSTATE it is libpq's, which has found the connection closed. */
-static bool
-is_loss(const SqlResult *result)
-{
-	SqlComplaint complaint;
-
-	if (sql_kind(result) != RESULT_ERROR)
-	{
-		return false;
-	}
-	complaint = sql_complaint(result);
-	return complaint.sqlstate == NULL || strcmp(complaint.severity, "FATAL") == 0 ||
-		   strcmp(complaint.severity, "PANIC") == 0;
-}
-
 static void
 finish_turn(Seat *seat, bool at_once)
 {
@@ -522,7 +507,7 @@ finish_turn(Seat *seat, bool at_once)
 	TELL(seat->executor, completes, seat->turn, at_once);
 	while ((result = session_raw_next(seat->connection)) != NULL)
 	{
-		lost = lost || is_loss(result);
+		lost = lost || sql_is_loss(result);
 		TELL(seat->executor, result, result);
 		sql_free(result);
 	}
@@ -611,7 +596,10 @@ try_each_waiting(Executor *executor, bool may_wait, bool *held)
 	return true;
 }
 
-/* Rounds until none changes what a mark waits for: what is told must not depend on who began to wait first. */
+/*
+ * Rounds until none changes what a mark waits for: what is told must not depend on who began to wait first. With `survives`
+ * until nobody completes: whoever does may have let another go on, and who can be next must not depend on that either.
+ */
 static bool
 try_waiting(Executor *executor, bool may_wait)
 {
@@ -626,7 +614,7 @@ try_waiting(Executor *executor, bool may_wait)
 		{
 			return false;
 		}
-	} while (held && (executor->waiting_count < before || executor->noticed));
+	} while ((held || executor->config.survives) && (executor->waiting_count < before || executor->noticed));
 	return true;
 }
 
@@ -883,6 +871,12 @@ int
 executor_waiting(const Executor *executor)
 {
 	return executor->waiting_count;
+}
+
+bool
+executor_settle(Executor *executor)
+{
+	return try_waiting(executor, true);
 }
 
 int

@@ -69,6 +69,9 @@ extern bool executor_deadlocks(Executor *executor, int session, bool *deadlocks)
 /* Wait until a step that waits has completed. The first is cancelled at the limit. false: told. */
 extern bool executor_await_any(Executor *executor) MUST_CHECK;
 
+/* Look who goes on, after what was done past the executor. false: told. */
+extern bool executor_settle(Executor *executor) MUST_CHECK;
+
 /* End what waits by cancelling it, and roll back. false: told. */
 extern bool executor_cancel_all(Executor *executor) MUST_CHECK;
 

@@ -29,6 +29,7 @@ typedef struct
 	bool ordered;     /* the one order was run */
 	bool stopped;
 	int64_t told_ns;
+	int64_t begin_ns; /* when the first lane was ready */
 	char **databases; /* of the lanes */
 	int lane_count;
 	pthread_mutex_t mutex;
@@ -42,6 +43,7 @@ typedef struct
 	Trial *runner; /* of serial orders; NULL: none was wanted yet */
 	Judge *judge;
 	Testimony *testimony;
+	Text state; /* that the interleaving ended in */
 	SerialVerdict serial;
 	Walk *walk;
 	TrialConfig config;
@@ -79,7 +81,7 @@ stop_broken(Inspection *inspection)
 static bool
 ask_always(void *context, Trial *trial)
 {
-	return judge_ask(context, trial, true);
+	return judge_ask_always(context, trial);
 }
 
 static bool
@@ -186,9 +188,12 @@ judge_done(Lane *lane, const SpecPermutation *permutation)
 	Inspection *inspection = lane->inspection;
 	bool spoilt = trial_record(lane->trial)->unknown.length > 0;
 	bool serial = inspection->spec->observe != NULL && !spoilt;
-	bool asked = spoilt || (judge_ask(lane->judge, lane->trial, false) &&
-							(!serial || testimony_take(lane->testimony, lane->trial, lane->judge)));
+	bool asked = spoilt || judge_ask_all(lane->judge, &lane->state);
 
+	if (asked && serial)
+	{
+		testimony_take(lane->testimony, lane->trial, text_get(&lane->state));
+	}
 	if (!asked)
 	{
 		stop_broken(inspection);
@@ -339,9 +344,18 @@ close_lane(Lane *lane)
 		testimony_free(lane->testimony);
 	}
 	walk_free(lane->walk);
+	text_free(&lane->state);
 	text_free(&lane->serial.order);
 	text_free(&lane->serial.difference);
 	free(lane->conninfo);
+}
+
+static void
+begin_clock(Inspection *inspection)
+{
+	pthread_mutex_lock(&inspection->mutex);
+	inspection->begin_ns = inspection->begin_ns == 0 ? time_now_ns() : inspection->begin_ns;
+	pthread_mutex_unlock(&inspection->mutex);
 }
 
 static bool
@@ -356,6 +370,7 @@ run_lane(int number, void *context)
 	}
 	else
 	{
+		begin_clock(inspection);
 		if (inspection->judging->part == SPEC_ORDER)
 		{
 			run_order(&lane);
@@ -562,7 +577,6 @@ spec_judge(const SpecFile *file, const SpecJudging *judging)
 							 .serials = serials_new(file->spec),
 							 .databases = memory_get(sizeof(char *) * (size_t) judging->jobs),
 							 .mutex = PTHREAD_MUTEX_INITIALIZER};
-	int64_t begin_ns = time_now_ns();
 	Session *session = session_open(judging->server, "counterproof spec");
 
 	plan(&inspection);
@@ -571,7 +585,6 @@ spec_judge(const SpecFile *file, const SpecJudging *judging)
 		stop_broken(&inspection);
 	}
 	session_close(session);
-	begin_ns = time_now_ns();
 	if (!inspection.stopped && any_reads(file->spec))
 	{
 		try_reads(&inspection);
@@ -580,7 +593,7 @@ spec_judge(const SpecFile *file, const SpecJudging *judging)
 	{
 		stop_broken(&inspection);
 	}
-	inspection.report->duration_ns = time_now_ns() - begin_ns;
+	inspection.report->duration_ns = inspection.begin_ns > 0 ? time_now_ns() - inspection.begin_ns : 0;
 	if (!drop_databases(&inspection))
 	{
 		stop_broken(&inspection);

@@ -6,6 +6,15 @@
 
 #define ROWS_SHOWN 5
 
+/* What is asked in one message, which costs one round trip however many there are. */
+typedef struct
+{
+	char *sql;
+	int *invariants; /* by their numbers; spec->invariant_count: observe */
+	int count;
+	SqlResult **results;
+} Questions;
+
 struct Judge
 {
 	const Spec *spec;
@@ -14,6 +23,7 @@ struct Judge
 	int64_t limit_ms;
 	Session *session;
 	Holding *holdings;
+	Questions all, always, observe;
 };
 
 
@@ -35,6 +45,27 @@ connect(Judge *judge)
 	return judge->session != NULL;
 }
 
+static void
+add_question(const Spec *spec, Questions *questions, int number)
+{
+	const char *sql = number < spec->invariant_count ? spec->invariants[number]->sql : spec->observe->sql;
+	char *before = questions->sql;
+
+	questions->sql = string_format("%s%s\n;\n", before != NULL ? before : "", sql);
+	free(before);
+	questions->invariants = memory_grow(questions->invariants, sizeof(int) * ((size_t) questions->count + 1));
+	questions->results = memory_grow(questions->results, sizeof(SqlResult *) * ((size_t) questions->count + 1));
+	questions->invariants[questions->count++] = number;
+}
+
+static void
+questions_free(Questions *questions)
+{
+	free(questions->sql);
+	free(questions->invariants);
+	free(questions->results);
+}
+
 Judge *
 judge_open(const Spec *spec, const char *path, const char *conninfo, int64_t limit_ms)
 {
@@ -45,6 +76,18 @@ judge_open(const Spec *spec, const char *path, const char *conninfo, int64_t lim
 					 .conninfo = string_copy(conninfo),
 					 .limit_ms = limit_ms,
 					 .holdings = memory_get(sizeof(Holding) * ((size_t) spec->invariant_count + 1))};
+	for (int i = 0; i < spec->invariant_count + (spec->observe != NULL ? 1 : 0); i++)
+	{
+		add_question(spec, &judge->all, i);
+		if (i == spec->invariant_count)
+		{
+			add_question(spec, &judge->observe, i);
+		}
+		else if (spec->invariants[i]->always)
+		{
+			add_question(spec, &judge->always, i);
+		}
+	}
 	if (!connect(judge))
 	{
 		judge_close(judge);
@@ -65,6 +108,9 @@ judge_close(Judge *judge)
 		text_free(&judge->holdings[i].rows);
 	}
 	session_close(judge->session);
+	questions_free(&judge->all);
+	questions_free(&judge->always);
+	questions_free(&judge->observe);
 	free(judge->holdings);
 	free(judge->conninfo);
 	free(judge);
@@ -89,26 +135,87 @@ judge_holding(const Judge *judge, int invariant)
 
 /* --- asking --- */
 
+static void
+drop_results(Questions *questions, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		sql_free(questions->results[i]);
+	}
+}
+
+/* Send, and take as many answers as there are. *got: so many came; one more than there are when there were more. */
+static bool
+send(Judge *judge, Questions *questions, int *got)
+{
+	SqlResult *result;
+
+	*got = 0;
+	if (!session_raw_send(judge->session, questions->sql))
+	{
+		return false;
+	}
+	while ((result = session_raw_next(judge->session)) != NULL)
+	{
+		if (*got < questions->count)
+		{
+			questions->results[(*got)++] = result;
+			continue;
+		}
+		*got = questions->count + 1;
+		sql_free(result);
+	}
+	return *got > 0 && !sql_is_loss(questions->results[*got > questions->count ? 0 : *got - 1]);
+}
+
+static bool
+refuse(const Judge *judge, const Questions *questions, int place, const char *why)
+{
+	int number = questions->invariants[place];
+	bool observe = number == judge->spec->invariant_count;
+	SpecPlace at = observe ? judge->spec->observe->place : judge->spec->invariants[number]->place;
+
+	report_error("%s:%d:%d: %s%s cannot be asked: %s", judge->path, at.line, at.column,
+				 observe ? "observe" : "invariant ", observe ? "" : judge->spec->invariants[number]->name, why);
+	return false;
+}
+
 /* A restart of the server has taken the connection along: then once more. */
 static bool
-ask(Judge *judge, const char *what, const char *sql, SpecPlace place, SqlResult **result)
+ask(Judge *judge, Questions *questions)
 {
-	SqlStatus status = session_try(judge->session, result, sql, NO_ARGS);
+	int got;
+	bool done = send(judge, questions, &got);
 
-	if (status == SQL_LOST || status == SQL_UNKNOWN)
+	if (!done)
 	{
+		drop_results(questions, got);
 		if (!connect(judge))
 		{
 			return false;
 		}
-		status = session_try(judge->session, result, sql, NO_ARGS);
+		(void) send(judge, questions, &got);
 	}
-	if (status != SQL_OK)
+	done = got == questions->count;
+	for (int i = 0; i < got && i < questions->count; i++)
 	{
-		report_error("%s:%d:%d: %s cannot be asked: %s", judge->path, place.line, place.column, what,
-					 session_error(judge->session)->message);
+		ResultKind kind = sql_kind(questions->results[i]);
+
+		if (kind != RESULT_ROWS)
+		{
+			done = refuse(judge, questions, i,
+						  kind == RESULT_ERROR ? sql_complaint(questions->results[i]).whole : "it returns no rows");
+		}
 	}
-	return status == SQL_OK;
+	if (got > questions->count)
+	{
+		done = refuse(judge, questions, 0, "it, or one that follows it, is more than one statement");
+	}
+	if (!done)
+	{
+		drop_results(questions, got < questions->count ? got : questions->count);
+	}
+	return done;
 }
 
 static void
@@ -132,55 +239,72 @@ show_rows(const SqlResult *result, Text *text)
 	}
 }
 
-static bool
-ask_invariant(Judge *judge, const Trial *trial, int number, bool always)
+/* What was violated before stays as it was then. */
+static void
+take_answers(Judge *judge, const Questions *questions, const char *after, Text *state)
 {
-	const SpecInvariant *invariant = judge->spec->invariants[number];
-	Holding *holding = &judge->holdings[number];
-	SqlResult *result = NULL;
+	for (int i = 0; i < questions->count; i++)
+	{
+		SqlResult *result = questions->results[i];
+		int number = questions->invariants[i];
+
+		if (number == judge->spec->invariant_count)
+		{
+			text_clear(state);
+			trial_append_answer(result, state);
+		}
+		else if (sql_rows(result) > 0 && !judge->holdings[number].violated)
+		{
+			judge->holdings[number].violated = true;
+			show_rows(result, &judge->holdings[number].rows);
+			text_append(&judge->holdings[number].rows, "%s%s", after != NULL ? " after " : "",
+						after != NULL ? after : "");
+		}
+		sql_free(result);
+	}
+}
+
+bool
+judge_ask_always(Judge *judge, const Trial *trial)
+{
 	const char *order = text_get(&trial_record(trial)->order);
 	const char *last = strrchr(order, ' ');
 
-	if (!ask(judge, "invariant", invariant->sql, invariant->place, &result))
+	if (judge->always.count == 0)
+	{
+		return true;
+	}
+	if (!ask(judge, &judge->always))
 	{
 		return false;
 	}
-	if (sql_rows(result) > 0)
-	{
-		holding->violated = true;
-		show_rows(result, &holding->rows);
-		text_append(&holding->rows, always ? " after %s" : "", last != NULL ? last + 1 : order);
-	}
-	sql_free(result);
+	take_answers(judge, &judge->always, last != NULL ? last + 1 : order, NULL);
 	return true;
 }
 
 bool
-judge_ask(Judge *judge, const Trial *trial, bool always)
+judge_ask_all(Judge *judge, Text *state)
 {
-	for (int i = 0; i < judge->spec->invariant_count; i++)
+	if (judge->all.count == 0)
 	{
-		if (!judge->holdings[i].violated && (judge->spec->invariants[i]->always || !always) &&
-			!ask_invariant(judge, trial, i, always))
-		{
-			return false;
-		}
+		return true;
 	}
+	if (!ask(judge, &judge->all))
+	{
+		return false;
+	}
+	take_answers(judge, &judge->all, NULL, state);
 	return true;
 }
 
 bool
 judge_observe(Judge *judge, Text *state)
 {
-	SqlResult *result = NULL;
-
-	text_clear(state);
-	if (!ask(judge, "observe", judge->spec->observe->sql, judge->spec->observe->place, &result))
+	if (!ask(judge, &judge->observe))
 	{
 		return false;
 	}
-	trial_append_answer(result, state);
-	sql_free(result);
+	take_answers(judge, &judge->observe, NULL, state);
 	return true;
 }
 

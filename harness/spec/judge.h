@@ -21,11 +21,14 @@ extern void judge_close(Judge *judge); /* NULL allowed */
 
 extern void judge_forget(Judge *judge); /* before an interleaving */
 
-/* Ask the invariants: all, or those that hold always. One that was violated is not asked again. false: reported. */
-extern bool judge_ask(Judge *judge, const Trial *trial, bool always) MUST_CHECK;
+/* After a step: the invariants that hold always. false: reported. */
+extern bool judge_ask_always(Judge *judge, const Trial *trial) MUST_CHECK;
+
+/* After an interleaving: all invariants, and the final state by `observe`, if the file has one. false: reported. */
+extern bool judge_ask_all(Judge *judge, Text *state) MUST_CHECK;
 extern const Holding *judge_holding(const Judge *judge, int invariant);
 
-/* The final state by `observe`, as text that can be compared. false: reported. */
+/* The final state alone, as text that can be compared. false: reported. */
 extern bool judge_observe(Judge *judge, Text *state) MUST_CHECK;
 
 /*

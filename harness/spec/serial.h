@@ -30,8 +30,8 @@ extern void serials_free(Serials *serials); /* NULL allowed */
 extern Testimony *testimony_new(const Spec *spec) MUST_CHECK;
 extern void testimony_free(Testimony *testimony); /* NULL allowed */
 
-/* Keep what the trial's sessions did, before it ends; its memory is used again. false: reported. */
-extern bool testimony_take(Testimony *testimony, const Trial *trial, Judge *judge) MUST_CHECK;
+/* Keep what the trial's sessions did, before it ends, and the final state; memory is used again. */
+extern void testimony_take(Testimony *testimony, const Trial *trial, const char *state);
 
 /*
  * After trial_end(): orders that are not known yet are run by `runner`, another trial of the same file and database.

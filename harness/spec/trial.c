@@ -17,6 +17,7 @@ struct Trial
 	const SpecStep *const *faults;
 	int fault_count, fault_next;
 	const TrialPilot *pilot;
+	bool released; /* a rollback may have let others go on */
 };
 
 
@@ -360,6 +361,7 @@ forget(Trial *trial)
 	text_clear(&record->trouble);
 	record->launched = record->waits = record->retries = 0;
 	trial->fault_next = trial->fault_count = 0;
+	trial->released = false;
 	trial->telling = -1;
 }
 
@@ -418,6 +420,7 @@ retry(Trial *trial, int session)
 		sql_free(session_raw_execute(executor_session(trial->site.executor, session), "ROLLBACK"));
 	}
 	part->open = false;
+	trial->released = true;
 	if (!executor_set_up_session(trial->site.executor, session))
 	{
 		return false;
@@ -509,7 +512,13 @@ carry_on(Trial *trial, bool (*act)(Trial *trial, const SpecTurn *turn), const Sp
 			part->open = part->open && !part->lost;
 		}
 	}
-	return conclude_all(trial, under_way) && done;
+	done = conclude_all(trial, under_way) && done;
+	while (done && trial->released)
+	{
+		trial->released = false;
+		done = executor_settle(trial->site.executor) && conclude_all(trial, under_way);
+	}
+	return done;
 }
 
 static bool
@@ -541,7 +550,7 @@ act_strike(Trial *trial, const SpecTurn *turn)
 	{
 		trial->record.fired[i] += fired && trial->config.spec->faults[i] == fault ? 1 : 0;
 	}
-	return done;
+	return done && executor_settle(trial->site.executor);
 }
 
 static bool
