@@ -330,6 +330,18 @@ us_since(int64_t ns)
 	return (time_now_ns() - ns) / NS_PER_US;
 }
 
+/* Whoever interrupts does not wait for a step; isolationtester is killed by the signal itself. */
+static bool
+is_interrupted(Executor *executor)
+{
+	if (!executor->config.survives || !interrupt_presses())
+	{
+		return false;
+	}
+	trouble(executor, "interrupted");
+	return true;
+}
+
 /* false: told. */
 static bool
 keep_limits(Seat *seat, Vigil *vigil)
@@ -349,6 +361,10 @@ keep_limits(Seat *seat, Vigil *vigil)
 		{
 			trouble(executor, "PQcancel failed: %s\n", why);
 		}
+	}
+	if (is_interrupted(executor))
+	{
+		return false;
 	}
 	if (waited_us > 2 * executor->config.step_limit_us)
 	{
@@ -747,11 +763,31 @@ executor_set_up(Executor *executor)
 	return done;
 }
 
+/* Statements that a run which was given up has left would hold up the teardown for as long as they like. */
+static void
+end_left_turns(Executor *executor)
+{
+	for (int i = 0; i < executor->spec->session_count; i++)
+	{
+		if (executor->seats[i].turn != NULL)
+		{
+			(void) session_try(executor->control, NULL, "SELECT pg_terminate_backend($1)",
+							   ARGS(arg_int(executor->seats[i].pid)));
+			executor_drop(executor, i);
+		}
+	}
+}
+
 /* What is left after a failed teardown is the next setup's to complain about. */
 void
 executor_tear_down(Executor *executor)
 {
 	const Spec *spec = executor->spec;
+
+	if (executor->config.survives)
+	{
+		end_left_turns(executor);
+	}
 
 	for (int i = 0; i < spec->session_count; i++)
 	{
@@ -959,6 +995,10 @@ executor_await_any(Executor *executor)
 		if (executor->waiting_count < before)
 		{
 			break;
+		}
+		if (is_interrupted(executor))
+		{
+			return false;
 		}
 		if (waited_us > 2 * executor->config.step_limit_us)
 		{

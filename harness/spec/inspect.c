@@ -14,6 +14,7 @@
 #include "report.h"
 
 #define HOURS_MAX_MS (24 * 3600 * (int64_t) 1000)
+#define CONNECTIONS_MAX 80 /* of all lanes: a server's default is 100 */
 #define PROGRESS_NS (200 * (int64_t) 1000000)
 
 typedef struct
@@ -508,6 +509,20 @@ spec_file_planned(const SpecFile *file, SpecPart part, uint64_t seed, bool *exac
 	return planned;
 }
 
+/* A lane has its sessions twice, for interleavings and for serial orders, each with a control connection, and a judge. */
+static int
+count_lanes(const Inspection *inspection)
+{
+	int most = CONNECTIONS_MAX / (2 * (inspection->spec->session_count + 1) + 1);
+	int wanted = spec_file_restarts(inspection->file) ? 1 : inspection->judging->jobs;
+
+	if ((uint64_t) wanted > inspection->report->planned)
+	{
+		wanted = (int) inspection->report->planned;
+	}
+	return wanted < 1 || most < 1 ? 1 : wanted < most ? wanted : most;
+}
+
 static void
 plan(Inspection *inspection)
 {
@@ -523,11 +538,7 @@ plan(Inspection *inspection)
 	{
 		inspection->explore = explore_new(inspection->spec, judging->seed);
 	}
-	inspection->lane_count = spec_file_restarts(inspection->file) ? 1 : judging->jobs;
-	if ((uint64_t) inspection->lane_count > report->planned && report->planned > 0)
-	{
-		inspection->lane_count = (int) report->planned;
-	}
+	inspection->lane_count = count_lanes(inspection);
 }
 
 static void
