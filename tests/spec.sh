@@ -84,7 +84,7 @@ grep ' x ' "$work/out" >"$work/once"
 judge 1 "$specs/sample.spec"
 grep ' x ' "$work/out" | cmp -s - "$work/once" || complain "a sample of one seed is not the same twice"
 options=()
-judge 1 "$specs/bound.spec" 'interleavings to run: at most 6$' '[1-6] interleavings run' 'lost update'
+judge 1 "$specs/bound.spec" 'interleavings to run: at most 6$' ' [1-6] interleavings run' 'lost update'
 
 
 # --- what is refused ---

@@ -173,3 +173,22 @@ spec_file_restarts(const SpecFile *file)
 	}
 	return false;
 }
+
+bool
+spec_file_shares(const SpecFile *file)
+{
+	static const char *const words[] = {"CREATE ROLE",     "CREATE USER",  "CREATE TABLESPACE",
+										"CREATE DATABASE", "ALTER SYSTEM", "CREATE SUBSCRIPTION"};
+
+	for (int i = 0; i < file->spec->setup_count; i++)
+	{
+		for (size_t k = 0; k < LENGTH_OF(words); k++)
+		{
+			if (strcasestr(file->spec->setups[i]->sql, words[k]) != NULL)
+			{
+				return true;
+			}
+		}
+	}
+	return false;
+}

@@ -11,4 +11,7 @@ struct SpecFile
 	Spec *spec;
 };
 
+/* Its setup makes what belongs to the whole server: it cannot run beside itself. */
+extern bool spec_file_shares(const SpecFile *file);
+
 #endif

@@ -514,7 +514,8 @@ static int
 count_lanes(const Inspection *inspection)
 {
 	int most = CONNECTIONS_MAX / (2 * (inspection->spec->session_count + 1) + 1);
-	int wanted = spec_file_restarts(inspection->file) ? 1 : inspection->judging->jobs;
+	bool alone = spec_file_restarts(inspection->file) || spec_file_shares(inspection->file);
+	int wanted = alone ? 1 : inspection->judging->jobs;
 
 	if ((uint64_t) wanted > inspection->report->planned)
 	{

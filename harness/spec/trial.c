@@ -529,6 +529,13 @@ act_await(Trial *trial, const SpecTurn *turn)
 }
 
 static bool
+act_settle(Trial *trial, const SpecTurn *turn)
+{
+	(void) turn;
+	return executor_settle(trial->site.executor);
+}
+
+static bool
 act_drain(Trial *trial, const SpecTurn *turn)
 {
 	(void) turn;
@@ -704,6 +711,11 @@ follow_turn(Trial *trial, const SpecTurn *turn)
 	if (turn->step->fault == 0 && (part->lost || part->again))
 	{
 		return TRIAL_DONE;
+	}
+	/* a step marked (*) was not looked at yet: it may be at work, and no more */
+	if (turn->step->fault == 0 && executor_is_held(trial->site.executor, session) && !carry_on(trial, act_settle, NULL))
+	{
+		return stop(trial);
 	}
 	if (turn->step->fault == 0 && executor_is_held(trial->site.executor, session))
 	{
