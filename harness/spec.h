@@ -98,7 +98,8 @@ typedef struct
 	SpecOutcome *outcomes;
 	int outcome_count;
 	uint64_t others; /* interleavings whose outcome found no room among these */
-	uint64_t planned, run, skipped, waits, retries;
+	uint64_t planned, run, skipped, waits;
+	int64_t retries_40001, retries_40p01;
 	bool counted;    /* planned is exact, if nobody blocks; else there are more */
 	uint64_t *fired; /* of each fault, interleavings in which it met something */
 	char **fault_names;

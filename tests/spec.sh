@@ -45,7 +45,7 @@ for jobs in 1 2; do
 		'FAIL +serializable; .* got 2 of 14$' 'not serializable, write skew \(G2\)' '\(on_call=0\)' \
 		'14 interleavings run, 6 more skipped' 'shortest: r1 r2 w1 c1 w2 c2$' \
 		"replay .*doctors_rr.spec --order 'r1 r2 w1 c1 w2 c2'"
-	judge 0 "$specs/doctors_serializable.spec" '14 interleavings run, .* 12 retries' \
+	judge 0 "$specs/doctors_serializable.spec" '14 interleavings run, .* 12 retries' 'retries_40001=12 retries_40P01=0' \
 		'4 x alice committed; bob 40001 at c2, committed in attempt 2; as in the serial order alice bob'
 	judge 1 "$specs/lost_update.spec" '12 x a committed; b committed; not serializable: lost update \(P4\)' \
 		'rb answered \(10\), serially \(11\)' 'FAIL +serializable; .* got 2 of 14$'
@@ -58,6 +58,9 @@ for jobs in 1 2; do
 	judge 1 "$specs/always.spec" 'FAIL +invariant whole; .* got 1 of 3$' '\(n=1\) after one$' '1 of 2 checks failed'
 	judge 1 "$specs/expect.spec" 'expected 40001 at w, got 23505' 'expected no error at w, got 23505' \
 		'2 of 3 checks failed' 'FAIL +expect of the permutation in line 1[02]'
+	judge 1 "$specs/read_only_anomaly.spec" 'not serializable, read-only transaction anomaly \(G2\); nearest'
+	judge 0 "$specs/killed_waiting.spec" 'victim lost with a statement under way; as in the serial order' 'fired in 2 of 2'
+	judge 0 "$specs/given_up.spec" 'a 40001 at f, 40001 at f, 40001 at f, given up after 3 attempts; as in the serial order none'
 	judge 4 "$specs/nothing.spec" 'UNKNOWN.*nothing to judge'
 	judge 2 "$specs/blocked.spec" 'blocked.spec:16:19: step c2: its session two still waits in step u2'
 done

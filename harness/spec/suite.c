@@ -225,8 +225,8 @@ say_rate(Run *run, const SpecReport *report)
 		append_count(&skipped, report->skipped);
 		text_append(&skipped, " more skipped, which differ from these only in the order of reads");
 	}
-	say(run, LINE_NOTE, true, "%" PRIu64 " interleavings run%s; %" PRIu64 " waits, %" PRIu64 " retries", report->run,
-		text_get(&skipped), report->waits, report->retries);
+	say(run, LINE_NOTE, true, "%" PRIu64 " interleavings run%s; %" PRIu64 " waits, %" PRId64 " retries", report->run,
+		text_get(&skipped), report->waits, report->retries_40001 + report->retries_40p01);
 	close_line(run);
 	printf("%s  %.0f interleavings a second\n", run->names[run->now].id,
 		   seconds > 0 ? (double) report->run / seconds : 0);
@@ -257,6 +257,7 @@ say_report(Run *run, SpecReport *report)
 		close_line(run);
 		report_error("%s", text_get(&report->refused));
 	}
+	evidence_case_retries(run->evidence, run->now, report->retries_40001, report->retries_40p01);
 	evidence_case_end(run->evidence, run->now, result, reason, duration_ms);
 	progress_case(run->selection->run, &run->names[run->now], result, run->passed, run->failed, duration_ms, reason);
 	run->refused = run->refused || report->refused.length > 0;

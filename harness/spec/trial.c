@@ -359,7 +359,7 @@ forget(Trial *trial)
 	text_clear(&record->story);
 	text_clear(&record->unknown);
 	text_clear(&record->trouble);
-	record->launched = record->waits = record->retries = 0;
+	record->launched = record->waits = record->retries_40001 = record->retries_40p01 = 0;
 	trial->fault_next = trial->fault_count = 0;
 	trial->released = false;
 	trial->telling = -1;
@@ -413,7 +413,14 @@ retry(Trial *trial, int session)
 	part->attempt++;
 	part->again = true;
 	part->next = 0;
-	trial->record.retries++;
+	if (strcmp(sqlstate, "40001") == 0)
+	{
+		trial->record.retries_40001++;
+	}
+	else
+	{
+		trial->record.retries_40p01++;
+	}
 	text_append(&trial->record.story, "    %s begins again\n", trial->config.spec->sessions[session]->name);
 	if (session_raw_block(executor_session(trial->site.executor, session)) != BLOCK_NONE)
 	{

@@ -53,7 +53,7 @@ typedef struct
 	Text unknown; /* why nothing can be said; empty: all went well */
 	Text trouble; /* for TRIAL_REFUSED and TRIAL_STOPPED */
 	int waits;    /* steps that waited for another session */
-	int retries;
+	int retries_40001, retries_40p01;
 	int *fired; /* of each fault, how often it met something */
 } Record;
 
