@@ -17,6 +17,8 @@
 #define CONNECTIONS_MAX 80 /* of all lanes: a server's default is 100 */
 #define PROGRESS_NS (200 * (int64_t) 1000000)
 
+typedef struct Lane Lane;
+
 typedef struct
 {
 	const SpecFile *file;
@@ -30,14 +32,14 @@ typedef struct
 	bool ordered;     /* the one order was run */
 	bool stopped;
 	int64_t told_ns;
-	int64_t begin_ns; /* when the first lane was ready */
 	char **databases; /* of the lanes */
+	Lane *lanes;
 	int lane_count;
 	pthread_mutex_t mutex;
 } Inspection;
 
 /* A thread's own. */
-typedef struct
+struct Lane
 {
 	Inspection *inspection;
 	Trial *trial;
@@ -49,7 +51,7 @@ typedef struct
 	Walk *walk;
 	TrialConfig config;
 	char *conninfo;
-} Lane;
+};
 
 
 /* --- the end of it --- */
@@ -102,8 +104,10 @@ has_restarted(const Lane *lane)
 
 /* A restart of the server has taken its connections along. */
 static Trial *
-get_runner(Lane *lane)
+get_runner(void *context)
 {
+	Lane *lane = context;
+
 	if (lane->runner != NULL && has_restarted(lane))
 	{
 		trial_close(lane->runner);
@@ -121,16 +125,10 @@ static bool
 judge_serial(Lane *lane, bool *known)
 {
 	Inspection *inspection = lane->inspection;
-	Trial *runner = get_runner(lane);
+	SerialRunner runner = {.get = get_runner, .context = lane};
 	Text why = {0};
-	TrialEnd end;
+	TrialEnd end = serials_judge(inspection->serials, lane->testimony, &runner, lane->judge, &lane->serial, &why);
 
-	if (runner == NULL)
-	{
-		stop_broken(inspection);
-		return false;
-	}
-	end = serials_judge(inspection->serials, lane->testimony, runner, lane->judge, &lane->serial, &why);
 	*known = end == TRIAL_DONE;
 	if (end == TRIAL_REFUSED)
 	{
@@ -340,10 +338,7 @@ close_lane(Lane *lane)
 	trial_close(lane->trial);
 	trial_close(lane->runner);
 	judge_close(lane->judge);
-	if (lane->testimony != NULL)
-	{
-		testimony_free(lane->testimony);
-	}
+	testimony_free(lane->testimony);
 	walk_free(lane->walk);
 	text_free(&lane->state);
 	text_free(&lane->serial.order);
@@ -351,38 +346,27 @@ close_lane(Lane *lane)
 	free(lane->conninfo);
 }
 
-static void
-begin_clock(Inspection *inspection)
-{
-	pthread_mutex_lock(&inspection->mutex);
-	inspection->begin_ns = inspection->begin_ns == 0 ? time_now_ns() : inspection->begin_ns;
-	pthread_mutex_unlock(&inspection->mutex);
-}
-
 static bool
 run_lane(int number, void *context)
 {
 	Inspection *inspection = context;
-	Lane lane;
+	Lane *lane = &inspection->lanes[number];
 
-	if (!open_lane(&lane, inspection, number))
+	/* the first was opened before */
+	if (number > 0 && !open_lane(lane, inspection, number))
 	{
 		stop_broken(inspection);
+		return true;
 	}
-	else
+	if (inspection->judging->part == SPEC_ORDER)
 	{
-		begin_clock(inspection);
-		if (inspection->judging->part == SPEC_ORDER)
-		{
-			run_order(&lane);
-		}
-		run_written(&lane);
-		if (inspection->explore != NULL)
-		{
-			run_explored(&lane);
-		}
+		run_order(lane);
 	}
-	close_lane(&lane);
+	run_written(lane);
+	if (inspection->explore != NULL)
+	{
+		run_explored(lane);
+	}
 	return true;
 }
 
@@ -399,26 +383,38 @@ any_reads(const Spec *spec)
 	return false;
 }
 
-/* Before anything is run that relies on them. */
-static void
-try_reads(Inspection *inspection)
+static Trial *
+get_trial(void *context)
 {
-	Lane lane;
-	TrialEnd end;
+	Lane *lane = context;
 
-	if (!open_lane(&lane, inspection, 0))
+	return lane->trial;
+}
+
+/* In the first lane, before any runs: what is relied upon is tried, and what most will want is found out. */
+static void
+prepare(Lane *lane)
+{
+	Inspection *inspection = lane->inspection;
+	SerialRunner runner = {.get = get_trial, .context = lane};
+	Text why = {0};
+	TrialEnd end = any_reads(inspection->spec) ? trial_try_reads(lane->trial) : TRIAL_DONE;
+
+	if (end != TRIAL_DONE)
 	{
-		stop_broken(inspection);
+		conclude(lane, end, NULL);
+		return;
 	}
-	else if ((end = trial_try_reads(lane.trial)) == TRIAL_DONE)
+	if (any_reads(inspection->spec))
 	{
-		trial_end(lane.trial);
+		trial_end(lane->trial);
 	}
-	else
+	if (inspection->spec->observe != NULL && inspection->report->planned > 1 &&
+		!serials_prepare(inspection->serials, &runner, lane->judge, &why))
 	{
-		conclude(&lane, end, NULL);
+		stop(inspection, &inspection->report->broken, text_get(&why));
 	}
-	close_lane(&lane);
+	text_free(&why);
 }
 
 
@@ -476,7 +472,7 @@ drop_databases(Inspection *inspection)
 }
 
 static bool
-run_lanes(Inspection *inspection)
+run_threads(Inspection *inspection)
 {
 	ActorGroup *group = actor_start("spec", inspection->lane_count, run_lane, inspection);
 
@@ -486,6 +482,29 @@ run_lanes(Inspection *inspection)
 	}
 	actor_open_gate(group);
 	return actor_join(group, deadline_in_ms(HOURS_MAX_MS));
+}
+
+static bool
+run_lanes(Inspection *inspection)
+{
+	int64_t begin_ns;
+	bool done;
+
+	inspection->lanes = memory_get(sizeof(Lane) * (size_t) inspection->lane_count);
+	done = open_lane(&inspection->lanes[0], inspection, 0);
+	begin_ns = time_now_ns();
+	if (done)
+	{
+		prepare(&inspection->lanes[0]);
+		done = inspection->stopped || run_threads(inspection);
+	}
+	inspection->report->duration_ns = time_now_ns() - begin_ns;
+	for (int i = 0; i < inspection->lane_count; i++)
+	{
+		close_lane(&inspection->lanes[i]);
+	}
+	free(inspection->lanes);
+	return done;
 }
 
 
@@ -597,15 +616,10 @@ spec_judge(const SpecFile *file, const SpecJudging *judging)
 		stop_broken(&inspection);
 	}
 	session_close(session);
-	if (!inspection.stopped && any_reads(file->spec))
-	{
-		try_reads(&inspection);
-	}
 	if (!inspection.stopped && !run_lanes(&inspection))
 	{
 		stop_broken(&inspection);
 	}
-	inspection.report->duration_ns = inspection.begin_ns > 0 ? time_now_ns() - inspection.begin_ns : 0;
 	if (!drop_databases(&inspection))
 	{
 		stop_broken(&inspection);

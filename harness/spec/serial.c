@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PREPARED_SESSIONS_MAX 3 /* 6 orders, whether they are wanted or not */
+
 /* A session's steps and what they answered. */
 typedef struct
 {
@@ -43,7 +45,7 @@ struct Serials
 typedef struct
 {
 	Serials *serials;
-	Trial *runner;
+	const SerialRunner *runner;
 	Judge *judge;
 	Text *why;
 } Research;
@@ -195,14 +197,27 @@ run_order(const Research *research, const TestimonyPart *const *parts, int count
 	const Spec *spec = research->serials->spec;
 	SerialPart serial[SERIAL_SESSIONS_MAX];
 	Testimony *testimony = testimony_new(spec);
-	const Record *record = trial_record(research->runner);
+	Trial *runner = research->runner->get(research->runner->context);
+	const Record *record;
 	bool done;
+
+	if (runner == NULL)
+	{
+		char last[600];
+
+		notice_last_error(last, sizeof(last));
+		text_append(research->why, "%s", last);
+		testimony_free(testimony);
+		*end = TRIAL_STOPPED;
+		return NULL;
+	}
+	record = trial_record(runner);
 
 	for (int i = 0; i < count; i++)
 	{
 		serial[i] = (SerialPart){parts[i]->session, parts[i]->steps, parts[i]->count};
 	}
-	*end = trial_serial(research->runner, serial, count);
+	*end = trial_serial(runner, serial, count);
 	done = *end == TRIAL_DONE && record->unknown.length == 0 && judge_observe(research->judge, &testimony->state);
 	for (int i = 0; done && i < count; i++)
 	{
@@ -211,7 +226,7 @@ run_order(const Research *research, const TestimonyPart *const *parts, int count
 	}
 	if (*end == TRIAL_DONE)
 	{
-		trial_end(research->runner);
+		trial_end(runner);
 		*end = done ? TRIAL_DONE : record->unknown.length > 0 ? TRIAL_REFUSED : TRIAL_STOPPED;
 		text_append(research->why, "%s", *end == TRIAL_REFUSED ? text_get(&record->unknown) : "");
 	}
@@ -564,8 +579,8 @@ compare(const Research *research, const TestimonyPart **parts, int count, const 
 }
 
 TrialEnd
-serials_judge(Serials *serials, const Testimony *testimony, Trial *runner, Judge *judge, SerialVerdict *verdict,
-			  Text *why)
+serials_judge(Serials *serials, const Testimony *testimony, const SerialRunner *runner, Judge *judge,
+			  SerialVerdict *verdict, Text *why)
 {
 	const TestimonyPart **parts = memory_get(sizeof(*parts) * ((size_t) serials->spec->session_count + 1));
 	Research research = {.serials = serials, .runner = runner, .judge = judge, .why = why};
@@ -590,4 +605,35 @@ serials_judge(Serials *serials, const Testimony *testimony, Trial *runner, Judge
 	}
 	free(parts);
 	return end;
+}
+
+bool
+serials_prepare(Serials *serials, const SerialRunner *runner, Judge *judge, Text *why)
+{
+	const Spec *spec = serials->spec;
+	Research research = {.serials = serials, .runner = runner, .judge = judge, .why = why};
+	Testimony *whole = testimony_new(spec);
+	const TestimonyPart *parts[PREPARED_SESSIONS_MAX];
+	const OrderSet *set;
+	TrialEnd end = TRIAL_DONE;
+
+	for (int i = 0; i < spec->session_count && i < PREPARED_SESSIONS_MAX; i++)
+	{
+		whole->parts[i].session = i;
+		for (int k = 0; k < spec->sessions[i]->step_count; k++)
+		{
+			part_add(&whole->parts[i], spec->sessions[i]->steps[k], NULL);
+		}
+		parts[i] = &whole->parts[i];
+	}
+	if (spec->session_count <= PREPARED_SESSIONS_MAX)
+	{
+		end = get_set(&research, parts, spec->session_count, &set);
+	}
+	testimony_free(whole);
+	if (end == TRIAL_REFUSED)
+	{
+		text_clear(why);
+	}
+	return end != TRIAL_STOPPED;
 }
