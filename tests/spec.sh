@@ -55,9 +55,9 @@ for jobs in 1 2; do
 	judge 0 "$specs/faults.spec" 'crash: restart immediate: fired in 34 of 256' 'stop: cancel two: fired in 7 of 256' \
 		'7 x one committed; two 57014 at also, committed'
 	judge 1 "$specs/anomalies_rc.spec" 'read skew \(G-single\)'
-	judge 1 "$specs/always.spec" 'FAIL +invariant whole; .* got 1 of 3$' '\(n=1\) after one$' '1 of 2 checks failed'
+	judge 1 "$specs/always.spec" 'FAIL +invariant whole; .* got 1 of 3$' '\(n=1\) after one$' '1 of 2 failed'
 	judge 1 "$specs/expect.spec" 'expected 40001 at w, got 23505' 'expected no error at w, got 23505' \
-		'2 of 3 checks failed' 'FAIL +expect of the permutation in line 1[02]'
+		'2 of 3 failed' 'FAIL +expect of the permutation in line 1[02]'
 	judge 1 "$specs/read_only_anomaly.spec" 'not serializable, read-only transaction anomaly \(G2\); nearest'
 	judge 0 "$specs/killed_waiting.spec" 'victim lost with a statement under way; as in the serial order' 'fired in 2 of 2'
 	judge 0 "$specs/given_up.spec" 'a 40001 at f, 40001 at f, 40001 at f, given up after 3 attempts; as in the serial order none'
