@@ -275,10 +275,10 @@ command=${1-help}
 major=${COUNTERPROOF_PG:-16}
 pg_bin=''
 wants_server=true
-if [[ $command == list || $command == help || -n ${COUNTERPROOF_SERVER-}${COUNTERPROOF_PG_BIN-} ]]; then
+if [[ $command == list || $command == help || $command == isolationtester || -n ${COUNTERPROOF_SERVER-}${COUNTERPROOF_PG_BIN-} ]]; then
 	wants_server=false
 fi
-if [[ $command != test && $command != bench ]]; then
+if [[ $command != test && $command != bench && $command != isolationtester ]]; then
 	read_options "$@"
 fi
 choose_cache

@@ -9,6 +9,8 @@
 
 #include "commands.h"
 
+#define ISOLATIONTESTER "isolationtester"
+
 const Command commands[] = {
 	{"run", "[run] WORD...", "run suites (32) and cases (32-K)", command_run, true},
 	{"all", "all", "every suite, then mutants, then crashpoints", command_all, true},
@@ -16,10 +18,13 @@ const Command commands[] = {
 	 command_mutants, true},
 	{"crashpoints", "crashpoints [FILE...]",
 	 "a program against a fault at every message that it exchanges with the server", command_crashpoints, true},
+	{"spec", "spec FILE...", "interleavings of transactions in SQL, explored and judged", command_spec, true},
 	{"list", "list [WORD...]", "every case with its kind and claim", command_list, false},
 	{"test", "test [ARGUMENT...]",
 	 "what CI runs: the lab's own tests, all suites again under sanitizers; arguments go to ctest", NULL, false},
 	{"bench", "bench [ARGUMENT...]", "measurements side by side, as a table", NULL, false},
+	{ISOLATIONTESTER, ISOLATIONTESTER " [CONNINFO] < FILE", "a spec as PostgreSQL 16's isolationtester runs it", NULL,
+	 false},
 	{"help", "help [COMMAND]", "this, or what a command takes", command_help, false},
 	{.name = NULL},
 };
@@ -58,6 +63,11 @@ dispatch(const Options *options)
 		report_error("--brief is for mutants");
 		return EXIT_CODE_USAGE;
 	}
+	if ((options->order != NULL || options->each) && (command == NULL || command->run != command_spec))
+	{
+		report_error("--order and --each are for spec");
+		return EXIT_CODE_USAGE;
+	}
 	if (command == NULL)
 	{
 		return command_run(options, options->words, options->word_count);
@@ -70,6 +80,17 @@ dispatch(const Options *options)
 	return command->run(options, options->words + skipped, options->word_count - skipped);
 }
 
+static ExitCode
+end_output(ExitCode code)
+{
+	if ((fflush(stdout) != 0 || ferror(stdout) != 0) && code == EXIT_CODE_PASS)
+	{
+		report_error("cannot write to stdout");
+		return EXIT_CODE_BROKEN;
+	}
+	return code;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -78,15 +99,14 @@ main(int argc, char **argv)
 
 	streams_hold();
 	(void) umask(umask(0) & 077); /* what is made here must at least be open to ourselves */
+	if (argc > 1 && strcmp(argv[1], ISOLATIONTESTER) == 0)
+	{
+		return (int) end_output(command_isolationtester(argc - 1, argv + 1));
+	}
 	if (options_read(&options, argc, argv))
 	{
 		code = dispatch(&options);
 	}
 	options_free(&options);
-	if ((fflush(stdout) != 0 || ferror(stdout) != 0) && code == EXIT_CODE_PASS)
-	{
-		report_error("cannot write to stdout");
-		code = EXIT_CODE_BROKEN;
-	}
-	return (int) code;
+	return (int) end_output(code);
 }

@@ -79,6 +79,10 @@ static const OptionRow ROWS[] = {
 	 "crashpoints: only this one of kill-client, cut, stop-server, pause", true},
 	{"sample", 0, "COUNTERPROOF_SAMPLE", TYPE_INT, offsetof(Options, sample), 1, POINTS_MAX, "N",
 	 "crashpoints: only N runs, drawn by the seed, spread over points and faults", true},
+	{"order", 0, "COUNTERPROOF_ORDER", TYPE_TEXT, offsetof(Options, order), 0, 0, "STEPS",
+	 "spec: only this interleaving, names of steps and faults", true},
+	{"each", 0, "COUNTERPROOF_EACH", TYPE_FLAG, offsetof(Options, each), 0, 1, NULL,
+	 "spec: each written permutation is a case of its own", false},
 	{"timeout", 0, "COUNTERPROOF_TIMEOUT", TYPE_INT, IN_RUNNER(timeout_s), 1, TIMEOUT_MAX_S, "S",
 	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN", true},
 	{"scale", 0, "COUNTERPROOF_SCALE", TYPE_REAL, IN_RUNNER(scale), 0.1, 1000, "F",
@@ -644,7 +648,8 @@ static bool
 selects(const OptionRow *row)
 {
 	return row->type == TYPE_POINTS || row->type == TYPE_FAULT || row->type == TYPE_SHARD ||
-		   row->offset == offsetof(Options, sample) || row->offset == IN_RUNNER(jobs);
+		   row->offset == offsetof(Options, sample) || row->offset == offsetof(Options, order) ||
+		   row->offset == IN_RUNNER(jobs);
 }
 
 static void

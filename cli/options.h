@@ -32,6 +32,8 @@ typedef struct
 	PointRange points; /* crashpoints, as are the next two */
 	CrashFault fault;  /* 0: all */
 	int sample;        /* 0: all */
+	const char *order; /* spec: the only interleaving, NULL: all */
+	bool each;         /* spec: permutations are cases of their own */
 	const char *home;  /* the checkout */
 	bool help;
 	const char **words; /* what is left of the command line, ended by NULL */

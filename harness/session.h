@@ -13,6 +13,8 @@
 #ifndef COUNTERPROOF_SESSION_H
 #define COUNTERPROOF_SESSION_H
 
+#include <stdio.h>
+
 #include "base.h"
 
 typedef struct Session Session;
@@ -182,5 +184,86 @@ extern bool sql_is_null(const SqlResult *result, int row, int column);
 extern void sql_free(SqlResult *result); /* NULL allowed */
 
 extern const char *sql_status_name(SqlStatus status);
+
+
+/*
+ * --- raw: for the scenario language, which shows what the server sends as it comes ---
+ *
+ * Nothing here is classified or reported: an error is a result, a loss is an error result without SQLSTATE. While a
+ * statement that was sent raw is under way, only the functions of this section may be called.
+ */
+
+/* Connect as libpq does by itself: conninfo and the PG* variables, nothing added. NULL: *why is libpq's text, caller frees. */
+extern Session *session_raw_open(const char *conninfo, char **why) MUST_CHECK;
+extern const char *session_raw_message(const Session *session); /* libpq's last error, whole, with its newline */
+
+/* Each notice, in libpq's words with their newline, at the moment in which it is read. */
+typedef void (*NoticeListener)(void *context, const char *message);
+extern void session_raw_listen(Session *session, NoticeListener listener, void *context);
+
+/* Run statements and wait; the last result, or the first error. The caller frees. */
+extern SqlResult *session_raw_execute(Session *session, const char *sql) MUST_CHECK;
+
+extern bool session_raw_send(Session *session, const char *sql) MUST_CHECK; /* one message, and back at once */
+extern bool session_raw_busy(Session *session);                             /* session_raw_next() would wait */
+extern SqlResult *session_raw_next(Session *session) MUST_CHECK; /* caller frees; NULL after the last; ends a COPY */
+extern bool session_raw_cancel(Session *session, char *why, size_t size) MUST_CHECK;
+
+typedef enum
+{
+	ARRIVAL_NONE = 1,
+	ARRIVAL_SOME, /* read, and notices told of */
+	ARRIVAL_FAILED
+} Arrival;
+
+/* Wait until something arrives, and read it; with 0 read what is there. */
+extern Arrival session_raw_await(Session *session, int64_t timeout_us);
+
+typedef enum
+{
+	BLOCK_NONE = 1,
+	BLOCK_OPEN,
+	BLOCK_FAILED,
+	BLOCK_UNKNOWN /* the connection is bad, or a statement is under way */
+} BlockState;
+
+extern BlockState session_raw_block(const Session *session); /* whether in a transaction, as of the last answer */
+
+typedef struct
+{
+	char *channel, *payload; /* caller frees */
+	int sender;              /* backend */
+} Notification;
+
+/* Takes the next one read; false: there is none. */
+extern bool session_raw_notification(Session *session, Notification *notification) MUST_CHECK;
+
+typedef enum
+{
+	RESULT_COMMAND = 1,
+	RESULT_EMPTY, /* of an empty query */
+	RESULT_ROWS,
+	RESULT_ERROR, /* also no result at all */
+	RESULT_OTHER
+} ResultKind;
+
+extern ResultKind sql_kind(const SqlResult *result);
+extern const char *sql_kind_name(const SqlResult *result); /* libpq's */
+extern const char *sql_tag(const SqlResult *result);       /* "UPDATE 1"; "" for none */
+
+/* Of an error; severity, sqlstate and primary are NULL where libpq made it up itself. Valid as long as the result. */
+typedef struct
+{
+	const char *severity, *sqlstate, *primary;
+	const char *whole; /* with newlines */
+} SqlComplaint;
+
+extern SqlComplaint sql_complaint(const SqlResult *result);
+
+/* An error that ends the session: FATAL, or libpq's own, which has found the connection closed. */
+extern bool sql_is_loss(const SqlResult *result);
+
+/* The table that libpq's PQprint makes with header, alignment and `|`: widths in bytes, an empty line at the end. */
+extern void sql_print(const SqlResult *result, FILE *stream);
 
 #endif

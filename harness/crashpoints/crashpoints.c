@@ -1,7 +1,6 @@
 #include "../crashpoints.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,8 @@
 #include "../cluster.h"
 #include "../environment.h"
 #include "../evidence.h"
+#include "../lab.h"
 #include "../progress.h"
-#include "../reaper.h"
 #include "crew.h"
 
 #define SUITE "crashpoints"
@@ -53,7 +52,7 @@ typedef struct
 	CrashPlan **plans;
 	EvidenceCase *names;
 	int count;
-	ServerKit kit;
+	ServerKit *kit;
 	Evidence *evidence;
 	bool recorded; /* the server's settings */
 } Run;
@@ -435,7 +434,7 @@ skip_file(Run *run, int index)
 static bool
 run_file(Run *run, int index)
 {
-	SiteSetup setup = {.run = run->selection->run, .kit = &run->kit, .plan = run->plans[index]};
+	SiteSetup setup = {.run = run->selection->run, .kit = run->kit, .plan = run->plans[index]};
 	FileRun file = {.selection = run->selection,
 					.plan = run->plans[index],
 					.replay = run->selection->replays[index],
@@ -502,74 +501,20 @@ read_plans(Run *run, const char *const *files)
 	return done;
 }
 
+/* In the lab. */
 static ExitCode
-run_files(Run *run)
+run_files(void *context, ServerKit *kit, Evidence *evidence)
 {
+	Run *run = context;
 	bool done = true;
-	EvidenceTotals totals;
-	bool complete;
-	bool closed;
 
-	for (int i = 0; i < run->count && !interrupt_seen() && !evidence_failed(run->evidence); i++)
+	run->kit = kit;
+	run->evidence = evidence;
+	for (int i = 0; i < run->count && !interrupt_seen() && !evidence_failed(evidence); i++)
 	{
 		done = (skip_file(run, i) || run_file(run, i)) && done;
 	}
-	interrupt_defer();
-	complete = !interrupt_seen() && !evidence_failed(run->evidence);
-	closed = evidence_close(run->evidence, NULL, !complete);
-	totals = evidence_totals(run->evidence);
-	progress_end(run->selection->run, run->evidence, complete);
-	interrupt_resume();
-	if (interrupt_seen() && !complete)
-	{
-		return EXIT_CODE_INTERRUPTED;
-	}
-	if (totals.failed > 0)
-	{
-		return EXIT_CODE_FAIL;
-	}
-	return complete && closed && done ? runner_exit_code(&totals) : EXIT_CODE_BROKEN;
-}
-
-/* More jobs than processors wait for each other, and their deadlines with them. */
-static double
-crowding(int jobs)
-{
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return processors > 0 && jobs > processors ? (double) jobs / (double) processors : 1;
-}
-
-/* The lab is set up as for cases: the reaper first, so that a killed parent leaves nothing. */
-static ExitCode
-run_in_lab(Run *run)
-{
-	const RunnerConfig *config = run->selection->run;
-	EvidenceRun evidence = {.root = config->evidence_root,
-							.seed = config->seed,
-							.cases = run->names,
-							.case_count = run->count,
-							.replay = config->replay,
-							.keep = config->keep};
-	ExitCode code;
-
-	environment_scrub();
-	time_set_scale(config->scale * crowding(config->jobs));
-	interrupt_catch();
-	(void) signal(SIGPIPE, SIG_IGN);
-	if (!process_adopt_orphans() || !reaper_start())
-	{
-		return EXIT_CODE_BROKEN;
-	}
-	if (server_kit_find(&run->kit, config->pg_bin, config->pg_major))
-	{
-		server_kit_prefer_memory(&run->kit, config->jobs * SITE_BYTES);
-		run->evidence = evidence_open(&evidence);
-	}
-	code = run->evidence != NULL ? run_files(run) : interrupt_seen() ? EXIT_CODE_INTERRUPTED : EXIT_CODE_BROKEN;
-	evidence_free(run->evidence);
-	reaper_dismiss();
-	return code;
+	return lab_conclude(run->selection->run, evidence, done);
 }
 
 ExitCode
@@ -579,7 +524,9 @@ crashpoints_run(const CrashSelection *selection, const char *const *files, int c
 			   .plans = memory_get(sizeof(CrashPlan *) * (size_t) count),
 			   .names = memory_get(sizeof(EvidenceCase) * (size_t) count),
 			   .count = count};
-	ExitCode code = read_plans(&run, files) ? run_in_lab(&run) : EXIT_CODE_USAGE;
+	ExitCode code = read_plans(&run, files)
+						? lab_run(selection->run, run.names, count, selection->run->jobs * SITE_BYTES, run_files, &run)
+						: EXIT_CODE_USAGE;
 
 	for (int i = 0; i < count; i++)
 	{

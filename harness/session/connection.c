@@ -70,7 +70,7 @@ session_report(const Session *session, const char *what)
 
 /* An immediate shutdown announces itself as a WARNING only; the loss that follows has no SQLSTATE of its own. */
 static void
-keep_warning(void *arg, const PGresult *pg)
+hear_notice(void *arg, const PGresult *pg)
 {
 	Session *session = arg;
 	const char *severity = PQresultErrorField(pg, PG_DIAG_SEVERITY_NONLOCALIZED);
@@ -79,6 +79,10 @@ keep_warning(void *arg, const PGresult *pg)
 	if (severity != NULL && sqlstate != NULL && strcmp(severity, "WARNING") == 0)
 	{
 		copy_sqlstate(session->warning, sqlstate);
+	}
+	if (session->listener != NULL)
+	{
+		session->listener(session->listener_context, PQresultErrorMessage(pg));
 	}
 }
 
@@ -107,9 +111,19 @@ fill_connect_options(ConnectOptions *options, const char *conninfo, const char *
 }
 
 Session *
+session_make(PGconn *pg)
+{
+	Session *session = memory_get(sizeof(Session));
+
+	session->pg = pg;
+	session->jitter = rng_stream((uint64_t) time_now_ns(), (uint64_t) PQbackendPID(pg));
+	PQsetNoticeReceiver(pg, hear_notice, session);
+	return session;
+}
+
+Session *
 session_open_quietly(const char *conninfo, const char *name, SqlError *error)
 {
-	Session *session;
 	ConnectOptions options;
 	PGconn *pg;
 
@@ -122,11 +136,7 @@ session_open_quietly(const char *conninfo, const char *name, SqlError *error)
 		return NULL;
 	}
 	*error = (SqlError){0};
-	session = memory_get(sizeof(Session));
-	session->pg = pg;
-	session->jitter = rng_stream((uint64_t) time_now_ns(), (uint64_t) PQbackendPID(pg));
-	PQsetNoticeReceiver(pg, keep_warning, session);
-	return session;
+	return session_make(pg);
 }
 
 Session *

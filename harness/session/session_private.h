@@ -29,6 +29,9 @@ struct Session
 	char warning[6];    /* SQLSTATE of the last WARNING that can belong to a loss */
 	SqlError error;
 	Rng jitter;
+	NoticeListener listener; /* NULL: nobody wants notices */
+	void *listener_context;
+	ExecStatusType copying; /* the last raw result, when it began a COPY */
 };
 
 /* A SqlResult is a PGresult under a name that needs no libpq header; nothing is allocated beside it. */
@@ -63,6 +66,12 @@ extern SqlStatus session_conclude(Session *session, SqlResult **result);
 
 /* Statements without parameters, quietly; *result (may be NULL) is the last one's. */
 extern SqlStatus session_run(Session *session, SqlResult **result, const char *sql);
+
+/* libpq says the same COPY result for ever until the COPY is over. */
+extern void session_end_copy(Session *session, ExecStatusType kind);
+
+/* A session around an open connection, which it takes over. */
+extern Session *session_make(PGconn *pg);
 
 extern void session_report(const Session *session, const char *what);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define ARGS_MAX 32
+#define NO_COPY "a session has no COPY"
 
 
 /* --- one statement's way from answer to status --- */
@@ -72,22 +73,20 @@ note_bad_result(Session *session, const PGresult *pg)
 	}
 }
 
-/* libpq answers with the same COPY result for ever until the copy is over. */
-static void
-end_copy(Session *session, ExecStatusType kind)
+void
+session_end_copy(Session *session, ExecStatusType kind)
 {
 	char *row;
 
 	if (kind == PGRES_COPY_IN)
 	{
-		(void) PQputCopyEnd(session->pg, "a session has no COPY");
+		(void) PQputCopyEnd(session->pg, NO_COPY);
 		return;
 	}
 	while (PQgetCopyData(session->pg, &row, 0) > 0)
 	{
 		PQfreemem(row);
 	}
-	note_error(session, SQLSTATE_OUT_OF_TURN, "a session has no COPY");
 }
 
 void
@@ -105,7 +104,11 @@ session_gather(Session *session, PGresult *pg)
 			return;
 		case PGRES_COPY_IN:
 		case PGRES_COPY_OUT:
-			end_copy(session, kind);
+			session_end_copy(session, kind);
+			if (kind == PGRES_COPY_OUT)
+			{
+				note_error(session, SQLSTATE_OUT_OF_TURN, NO_COPY);
+			}
 			break;
 		case PGRES_PIPELINE_ABORTED:
 			break;

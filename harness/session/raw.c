@@ -1,0 +1,204 @@
+/*
+ * What the server sends, as it comes.
+ */
+#include "session_private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#define US_PER_S 1000000
+#define NS_PER_US 1000
+
+
+/* --- life --- */
+
+Session *
+session_raw_open(const char *conninfo, char **why)
+{
+	PGconn *pg = PQconnectdb(conninfo);
+
+	if (PQstatus(pg) != CONNECTION_OK)
+	{
+		*why = string_copy(PQerrorMessage(pg));
+		PQfinish(pg);
+		return NULL;
+	}
+	return session_make(pg);
+}
+
+const char *
+session_raw_message(const Session *session)
+{
+	return PQerrorMessage(session->pg);
+}
+
+void
+session_raw_listen(Session *session, NoticeListener listener, void *context)
+{
+	session->listener = listener;
+	session->listener_context = context;
+}
+
+
+/* --- statements --- */
+
+SqlResult *
+session_raw_execute(Session *session, const char *sql)
+{
+	return (SqlResult *) PQexec(session->pg, sql);
+}
+
+bool
+session_raw_send(Session *session, const char *sql)
+{
+	return PQsendQuery(session->pg, sql) == 1;
+}
+
+bool
+session_raw_busy(Session *session)
+{
+	return PQisBusy(session->pg) != 0;
+}
+
+Arrival
+session_raw_await(Session *session, int64_t timeout_us)
+{
+	struct pollfd socket = {.fd = PQsocket(session->pg), .events = POLLIN};
+	struct timespec timeout = {.tv_sec = timeout_us / US_PER_S, .tv_nsec = timeout_us % US_PER_S * NS_PER_US};
+	int ready = socket.fd < 0 ? 1 : ppoll(&socket, 1, &timeout, NULL);
+
+	if (ready == 0 || (ready < 0 && errno == EINTR))
+	{
+		return ARRIVAL_NONE;
+	}
+	return ready > 0 && PQconsumeInput(session->pg) == 1 ? ARRIVAL_SOME : ARRIVAL_FAILED;
+}
+
+SqlResult *
+session_raw_next(Session *session)
+{
+	PGresult *pg;
+	ExecStatusType kind;
+
+	if (session->copying != PGRES_EMPTY_QUERY)
+	{
+		session_end_copy(session, session->copying);
+	}
+	pg = PQgetResult(session->pg);
+	kind = PQresultStatus(pg);
+	session->copying = pg != NULL && (kind == PGRES_COPY_IN || kind == PGRES_COPY_OUT) ? kind : PGRES_EMPTY_QUERY;
+	return (SqlResult *) pg;
+}
+
+bool
+session_raw_cancel(Session *session, char *why, size_t size)
+{
+	PGcancel *cancel = PQgetCancel(session->pg);
+	bool sent = cancel != NULL && PQcancel(cancel, why, (int) size) == 1;
+
+	if (cancel == NULL)
+	{
+		snprintf(why, size, "no connection");
+	}
+	PQfreeCancel(cancel);
+	return sent;
+}
+
+BlockState
+session_raw_block(const Session *session)
+{
+	switch (PQtransactionStatus(session->pg))
+	{
+		case PQTRANS_IDLE:
+			return BLOCK_NONE;
+		case PQTRANS_INTRANS:
+			return BLOCK_OPEN;
+		case PQTRANS_INERROR:
+			return BLOCK_FAILED;
+		default:
+			return BLOCK_UNKNOWN;
+	}
+}
+
+bool
+session_raw_notification(Session *session, Notification *notification)
+{
+	PGnotify *notify = PQnotifies(session->pg);
+
+	if (notify == NULL)
+	{
+		return false;
+	}
+	*notification = (Notification){
+		.channel = string_copy(notify->relname), .payload = string_copy(notify->extra), .sender = notify->be_pid};
+	PQfreemem(notify);
+	return true;
+}
+
+
+/* --- results --- */
+
+ResultKind
+sql_kind(const SqlResult *result)
+{
+	switch (PQresultStatus(result_to_pg(result)))
+	{
+		case PGRES_COMMAND_OK:
+			return RESULT_COMMAND;
+		case PGRES_EMPTY_QUERY:
+			return RESULT_EMPTY;
+		case PGRES_TUPLES_OK:
+			return RESULT_ROWS;
+		case PGRES_FATAL_ERROR:
+			return RESULT_ERROR;
+		default:
+			return RESULT_OTHER;
+	}
+}
+
+const char *
+sql_kind_name(const SqlResult *result)
+{
+	return PQresStatus(PQresultStatus(result_to_pg(result)));
+}
+
+const char *
+sql_tag(const SqlResult *result)
+{
+	return PQcmdStatus((PGresult *) result);
+}
+
+SqlComplaint
+sql_complaint(const SqlResult *result)
+{
+	const PGresult *pg = result_to_pg(result);
+
+	return (SqlComplaint){.severity = PQresultErrorField(pg, PG_DIAG_SEVERITY),
+						  .sqlstate = PQresultErrorField(pg, PG_DIAG_SQLSTATE),
+						  .primary = PQresultErrorField(pg, PG_DIAG_MESSAGE_PRIMARY),
+						  .whole = PQresultErrorMessage(pg)};
+}
+
+bool
+sql_is_loss(const SqlResult *result)
+{
+	SqlComplaint complaint;
+
+	if (sql_kind(result) != RESULT_ERROR)
+	{
+		return false;
+	}
+	complaint = sql_complaint(result);
+	return complaint.sqlstate == NULL || complaint.severity == NULL || strcmp(complaint.severity, "FATAL") == 0 ||
+		   strcmp(complaint.severity, "PANIC") == 0;
+}
+
+void
+sql_print(const SqlResult *result, FILE *stream)
+{
+	char separator[] = "|";
+	PQprintOpt options = {.header = 1, .align = 1, .fieldSep = separator};
+
+	PQprint(stream, result_to_pg(result), &options);
+}

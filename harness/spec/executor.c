@@ -1,0 +1,1117 @@
+/*
+ * One thread, plain blocking calls: who is looked at when decides what is told first, and must not depend on luck.
+ */
+#include "executor.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define US_PER_S 1000000
+#define NS_PER_US 1000
+
+/* Looks at locks: from the first pause, twice as long each time. */
+#define LOOK_FIRST_US 200
+#define LOOK_LONGEST_US 10000
+/* A wait that has lasted so long is one, whoever else is still at work. */
+#define PATIENCE_US 10000
+
+#define LOOK_STATEMENT "counterproof_who_waits"
+
+/* A session of the file, with its connection. */
+typedef struct
+{
+	Executor *executor;
+	const SpecSession *session;
+	Session *connection;
+	int pid;
+	bool timed;           /* may end a wait by itself before long */
+	bool advises;         /* may take advisory locks */
+	const SpecTurn *turn; /* under way; NULL: none */
+	int64_t notices;      /* received since the connection was made */
+	int64_t *targets;     /* of each mark of the turn under way, for MARK_NOTICES */
+} Seat;
+
+struct Executor
+{
+	const Spec *spec;
+	ExecutorConfig config;
+	Session *control;
+	Seat *seats;
+	Seat **waiting; /* those whose turn was told to wait, in that order */
+	int waiting_count;
+	bool noticed;   /* a notice has come since this was reset */
+	int64_t *asked; /* backends of one look, the one it is about last */
+	int asked_count;
+	Text scratch;
+};
+
+typedef enum
+{
+	TURN_DONE = 1,
+	TURN_WAITS,
+	TURN_BROKEN /* told */
+} TurnState;
+
+#define TELL(executor, event, ...) (executor)->config.events->event((executor)->config.context, __VA_ARGS__)
+
+static void PRINTF_LIKE(2, 3) trouble(Executor *executor, const char *format, ...)
+{
+	Text text = {0};
+	va_list args;
+
+	va_start(args, format);
+	text_append_va(&text, format, args);
+	va_end(args);
+	TELL(executor, trouble, text_get(&text));
+	text_free(&text);
+}
+
+
+/* --- life --- */
+
+static void
+hear_notice(void *context, const char *message)
+{
+	Seat *seat = context;
+
+	seat->notices++;
+	seat->executor->noticed = true;
+	TELL(seat->executor, notice, seat->session, message);
+}
+
+static void
+ignore_notice(void *context, const char *message)
+{
+	(void) context;
+	(void) message;
+}
+
+static Session *
+connect_as(Executor *executor, int number, const char *name)
+{
+	char *why = NULL;
+	Session *session = session_raw_open(executor->config.conninfo, &why);
+
+	if (session == NULL)
+	{
+		trouble(executor, "Connection %d failed: %s", number, why);
+		free(why);
+		return NULL;
+	}
+	if (session_try(session, NULL,
+					"SELECT set_config('application_name', current_setting('application_name') || '/' || $1, false)",
+					ARGS(arg_text(name))) != SQL_OK)
+	{
+		trouble(executor, "setting of application name failed: %s", session_raw_message(session));
+		session_close(session);
+		return NULL;
+	}
+	return session;
+}
+
+static bool
+block_mentions(const SpecBlock *block, const char *word)
+{
+	return block != NULL && strcasestr(block->sql, word) != NULL;
+}
+
+/* Whether the word is anywhere in what a session runs, or in what is set up for all. */
+static bool
+session_mentions(const Spec *spec, const SpecSession *session, const char *word)
+{
+	bool found = block_mentions(session->setup, word);
+
+	for (int i = 0; i < spec->setup_count; i++)
+	{
+		found = found || block_mentions(spec->setups[i], word);
+	}
+	for (int i = 0; i < session->step_count; i++)
+	{
+		found = found || strcasestr(session->steps[i]->sql, word) != NULL;
+	}
+	return found;
+}
+
+/* Those that have no connection. */
+static bool
+open_seats(Executor *executor)
+{
+	for (int i = 0; i < executor->spec->session_count; i++)
+	{
+		Seat *seat = &executor->seats[i];
+
+		if (seat->connection != NULL)
+		{
+			continue;
+		}
+		seat->executor = executor;
+		seat->session = executor->spec->sessions[i];
+		/* what ends a wait before a patient look would have seen it: then only a patient look tells */
+		seat->timed = session_mentions(executor->spec, seat->session, "_timeout");
+		seat->advises = session_mentions(executor->spec, seat->session, "advisory");
+		seat->connection = connect_as(executor, i + 1, seat->session->name);
+		if (seat->connection == NULL)
+		{
+			return false;
+		}
+		seat->pid = session_backend_pid(seat->connection);
+		session_raw_listen(seat->connection, hear_notice, seat);
+	}
+	return true;
+}
+
+/* Backends go in as text: the set never changes, and the server is asked often. */
+static bool
+prepare_look(Executor *executor)
+{
+	Text sql = {0};
+	bool prepared;
+
+	text_append(&sql, "PREPARE " LOOK_STATEMENT "(int[]) AS "
+					  "SELECT pg_catalog.pg_isolation_test_session_is_blocked(pid, '{");
+	for (int i = 0; i < executor->spec->session_count; i++)
+	{
+		text_append(&sql, i > 0 ? ",%d" : "%d", executor->seats[i].pid);
+	}
+	text_append(&sql, "}') FROM pg_catalog.unnest($1) pid");
+	prepared = session_try(executor->control, NULL, text_get(&sql), NO_ARGS) == SQL_OK;
+	if (!prepared)
+	{
+		trouble(executor, "prepare of lock wait query failed: %s", session_raw_message(executor->control));
+	}
+	text_free(&sql);
+	return prepared;
+}
+
+static int
+marks_max(const Spec *spec)
+{
+	int most = 0;
+
+	for (int i = 0; i < spec->permutation_count; i++)
+	{
+		for (int k = 0; k < spec->permutations[i]->turn_count; k++)
+		{
+			int count = spec->permutations[i]->turns[k]->mark_count;
+
+			most = count > most ? count : most;
+		}
+	}
+	return most;
+}
+
+Executor *
+executor_open(const Spec *spec, const ExecutorConfig *config)
+{
+	Executor *executor = memory_get(sizeof(Executor));
+	size_t count = (size_t) spec->session_count;
+	int targets = marks_max(spec);
+
+	executor->spec = spec;
+	executor->config = *config;
+	executor->seats = memory_get(sizeof(Seat) * count);
+	executor->waiting = memory_get(sizeof(Seat *) * count);
+	executor->asked = memory_get(sizeof(int64_t) * 2 * count);
+	for (size_t i = 0; i < count; i++)
+	{
+		executor->seats[i].targets = memory_get(sizeof(int64_t) * ((size_t) targets + 1));
+	}
+	executor->control = connect_as(executor, 0, "control connection");
+	if (executor->control == NULL || !open_seats(executor) || !prepare_look(executor))
+	{
+		executor_close(executor);
+		return NULL;
+	}
+	session_raw_listen(executor->control, ignore_notice, NULL);
+	return executor;
+}
+
+void
+executor_close(Executor *executor)
+{
+	if (executor == NULL)
+	{
+		return;
+	}
+	session_close(executor->control);
+	for (int i = 0; i < executor->spec->session_count; i++)
+	{
+		session_close(executor->seats[i].connection);
+		free(executor->seats[i].targets);
+	}
+	text_free(&executor->scratch);
+	free(executor->asked);
+	free(executor->waiting);
+	free(executor->seats);
+	free(executor);
+}
+
+
+/* --- who waits for whom --- */
+
+/*
+ * Which backends to ask about. A look before patience is up counts only when the whole file stands still: every busy
+ * session waits, and none of them can end its wait by itself. Else the one that is looked at may be about to get its
+ * lock from another that is still at work. Nobody is asked in one instant, hence the others twice: those that
+ * the first round finds waiting cannot have changed anything in the second.
+ */
+static bool
+gather_asked(Seat *about)
+{
+	Executor *executor = about->executor;
+	bool still = !about->timed;
+
+	executor->asked_count = 0;
+	for (int round = 0; round < 2; round++)
+	{
+		for (int i = 0; i < executor->spec->session_count; i++)
+		{
+			Seat *seat = &executor->seats[i];
+
+			if (seat != about && seat->turn != NULL && session_raw_busy(seat->connection))
+			{
+				still = still && !seat->timed;
+				executor->asked[executor->asked_count++] = seat->pid;
+			}
+		}
+	}
+	return still;
+}
+
+/* false: told. */
+static bool
+look_at_locks(Seat *seat, bool patient, bool *waits)
+{
+	Executor *executor = seat->executor;
+	SqlResult *answer;
+	int last;
+
+	*waits = false;
+	if (!gather_asked(seat) && !patient)
+	{
+		return true;
+	}
+	executor->asked_count = patient ? 0 : executor->asked_count;
+	executor->asked[executor->asked_count++] = seat->pid;
+	text_clear(&executor->scratch);
+	text_append_int64_array(&executor->scratch, executor->asked, (size_t) executor->asked_count);
+	if (session_try_prepared(executor->control, &answer, LOOK_STATEMENT,
+							 ARGS(arg_text(text_get(&executor->scratch)))) != SQL_OK ||
+		(last = sql_rows(answer) - 1) < 0)
+	{
+		trouble(executor, "lock wait query failed: %s", session_raw_message(executor->control));
+		return false;
+	}
+	*waits = true;
+	for (int i = 0; i <= last; i++)
+	{
+		*waits = *waits && sql_bool(answer, i, 0);
+	}
+	sql_free(answer);
+	return true;
+}
+
+
+/* --- one step's answer --- */
+
+/* The wait for a statement's answer. */
+typedef struct
+{
+	int64_t begun_ns;
+	int64_t quiet_ns; /* since then nothing has come */
+	int64_t pause_us;
+	bool canceled;
+} Vigil;
+
+static int64_t
+us_since(int64_t ns)
+{
+	return (time_now_ns() - ns) / NS_PER_US;
+}
+
+/* Whoever interrupts does not wait for a step; isolationtester is killed by the signal itself. */
+static bool
+is_interrupted(Executor *executor)
+{
+	if (!executor->config.survives || !interrupt_presses())
+	{
+		return false;
+	}
+	trouble(executor, "interrupted");
+	return true;
+}
+
+/* false: told. */
+static bool
+keep_limits(Seat *seat, Vigil *vigil)
+{
+	Executor *executor = seat->executor;
+	int64_t waited_us = us_since(vigil->begun_ns);
+	char why[256];
+
+	if (waited_us > executor->config.step_limit_us && !vigil->canceled)
+	{
+		vigil->canceled = session_raw_cancel(seat->connection, why, sizeof(why));
+		if (vigil->canceled)
+		{
+			TELL(executor, canceled, seat->turn, (int) (waited_us / US_PER_S));
+		}
+		else
+		{
+			trouble(executor, "PQcancel failed: %s\n", why);
+		}
+	}
+	if (is_interrupted(executor))
+	{
+		return false;
+	}
+	if (waited_us > 2 * executor->config.step_limit_us)
+	{
+		trouble(executor, "step %s timed out after %d seconds\n", seat->turn->name, (int) (waited_us / US_PER_S));
+		return false;
+	}
+	return true;
+}
+
+static bool
+read_arrived(Seat *seat, Arrival arrival)
+{
+	if (arrival == ARRIVAL_FAILED)
+	{
+		trouble(seat->executor, "PQconsumeInput failed: %s\n", session_raw_message(seat->connection));
+		return false;
+	}
+	return true;
+}
+
+/* Nothing came during a pause. TURN_DONE: an answer has come meanwhile; else *again says whether to go on waiting. */
+static TurnState
+ponder(Seat *seat, Vigil *vigil, bool may_wait, bool *again)
+{
+	int64_t quiet_us = us_since(vigil->quiet_ns);
+	bool waits = false;
+
+	*again = true;
+	if (may_wait && !look_at_locks(seat, quiet_us >= PATIENCE_US, &waits))
+	{
+		return TURN_BROKEN;
+	}
+	if (waits)
+	{
+		Arrival arrival = session_raw_await(seat->connection, 0); /* while the server was asked, notices above all */
+
+		*again = false;
+		if (arrival == ARRIVAL_FAILED && seat->executor->config.survives)
+		{
+			return TURN_DONE;
+		}
+		if (!read_arrived(seat, arrival))
+		{
+			return TURN_BROKEN;
+		}
+		return session_raw_busy(seat->connection) ? TURN_WAITS : TURN_DONE;
+	}
+	vigil->pause_us = vigil->pause_us * 2 < LOOK_LONGEST_US ? vigil->pause_us * 2 : LOOK_LONGEST_US;
+	if (quiet_us < PATIENCE_US && vigil->pause_us > PATIENCE_US - quiet_us)
+	{
+		vigil->pause_us = PATIENCE_US - quiet_us;
+	}
+	return keep_limits(seat, vigil) ? TURN_WAITS : TURN_BROKEN;
+}
+
+/* Until the answer is there, or, when it may, the step waits for a lock of another session. */
+static TurnState
+await_answer(Seat *seat, bool may_wait)
+{
+	int64_t now_ns = time_now_ns();
+	Vigil vigil = {.begun_ns = now_ns, .quiet_ns = now_ns, .pause_us = LOOK_FIRST_US};
+
+	while (session_raw_busy(seat->connection))
+	{
+		Arrival arrival = session_raw_await(seat->connection, vigil.pause_us);
+		TurnState state;
+		bool again;
+
+		if (arrival == ARRIVAL_FAILED && seat->executor->config.survives)
+		{
+			return TURN_DONE; /* its results say that it is lost */
+		}
+		if (!read_arrived(seat, arrival))
+		{
+			return TURN_BROKEN;
+		}
+		if (arrival == ARRIVAL_SOME)
+		{
+			vigil.quiet_ns = time_now_ns();
+			vigil.pause_us = LOOK_FIRST_US;
+			continue;
+		}
+		seat->executor->config.events->lingers(seat->executor->config.context);
+		state = ponder(seat, &vigil, may_wait, &again);
+		if (state == TURN_BROKEN || !again)
+		{
+			return state;
+		}
+	}
+	return TURN_DONE;
+}
+
+static bool
+is_held_back(const Seat *seat)
+{
+	for (int i = 0; i < seat->turn->mark_count; i++)
+	{
+		const SpecMark *mark = seat->turn->marks[i];
+		const Seat *other = mark->kind == MARK_ONCE ? NULL : &seat->executor->seats[mark->step->session];
+
+		if ((mark->kind == MARK_STEP && other->turn != NULL && other->turn->step == mark->step) ||
+			(mark->kind == MARK_NOTICES && other->notices < seat->targets[i]))
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
+static const char *
+name_sender(Executor *executor, int pid)
+{
+	for (int i = 0; i < executor->spec->session_count; i++)
+	{
+		if (executor->seats[i].pid == pid)
+		{
+			return executor->seats[i].session->name;
+		}
+	}
+	text_clear(&executor->scratch);
+	text_append(&executor->scratch, "PID %d", pid);
+	return text_get(&executor->scratch);
+}
+
+/* What arrives with the results, or right behind them; a dead connection has nothing more. */
+static void
+tell_notifications(Seat *seat)
+{
+	Notification notification;
+
+	(void) session_raw_await(seat->connection, 0);
+	while (session_raw_notification(seat->connection, &notification))
+	{
+		TELL(seat->executor, notified, seat->session, &notification, name_sender(seat->executor, notification.sender));
+		free(notification.channel);
+		free(notification.payload);
+		(void) session_raw_await(seat->connection, 0);
+	}
+}
+
+static void
+lose(Seat *seat)
+{
+	TELL(seat->executor, lost, seat->session, seat->turn);
+	seat->turn = NULL;
+	session_abandon(seat->connection);
+	seat->connection = NULL;
+}
+
+static void
+finish_turn(Seat *seat, bool at_once)
+{
+	SqlResult *result;
+	bool lost = false;
+
+	TELL(seat->executor, completes, seat->turn, at_once);
+	while ((result = session_raw_next(seat->connection)) != NULL)
+	{
+		lost = lost || sql_is_loss(result);
+		TELL(seat->executor, result, result);
+		sql_free(result);
+	}
+	if (lost && seat->executor->config.survives)
+	{
+		lose(seat);
+		return;
+	}
+	tell_notifications(seat);
+	seat->turn = NULL;
+}
+
+static bool
+is_marked_once(const SpecTurn *turn)
+{
+	for (int i = 0; i < turn->mark_count; i++)
+	{
+		if (turn->marks[i]->kind == MARK_ONCE)
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Look at a step under way. `first`: it was just sent, and is to be told to wait when it does. */
+static TurnState
+try_turn(Seat *seat, bool may_wait, bool first)
+{
+	TurnState state = TURN_WAITS;
+
+	if (!first || !is_marked_once(seat->turn))
+	{
+		state = await_answer(seat, may_wait);
+	}
+	if (state == TURN_DONE && is_held_back(seat))
+	{
+		state = TURN_WAITS;
+	}
+	if (state == TURN_DONE)
+	{
+		finish_turn(seat, first);
+	}
+	else if (state == TURN_WAITS && first)
+	{
+		TELL(seat->executor, waits, seat->turn);
+	}
+	return state;
+}
+
+
+/* --- those that wait --- */
+
+static void
+stop_waiting(Executor *executor, int place)
+{
+	executor->waiting_count--;
+	memmove(&executor->waiting[place], &executor->waiting[place + 1],
+			sizeof(Seat *) * (size_t) (executor->waiting_count - place));
+}
+
+/* One round over those that wait. *held: one that has marks still does. false: told. */
+static bool
+try_each_waiting(Executor *executor, bool may_wait, bool *held)
+{
+	int place = 0;
+
+	*held = false;
+	while (place < executor->waiting_count)
+	{
+		Seat *seat = executor->waiting[place];
+
+		switch (try_turn(seat, may_wait, false))
+		{
+			case TURN_DONE:
+				stop_waiting(executor, place);
+				break;
+			case TURN_WAITS:
+				*held = *held || seat->turn->mark_count > 0;
+				place++;
+				break;
+			case TURN_BROKEN:
+				return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * Rounds until none changes what a mark waits for: what is told must not depend on who began to wait first. With `survives`
+ * until nobody completes: whoever does may have let another go on, and who can be next must not depend on that either.
+ */
+static bool
+try_waiting(Executor *executor, bool may_wait)
+{
+	bool held;
+	int before;
+
+	do
+	{
+		before = executor->waiting_count;
+		executor->noticed = false;
+		if (!try_each_waiting(executor, may_wait, &held))
+		{
+			return false;
+		}
+	} while ((held || executor->config.survives) && (executor->waiting_count < before || executor->noticed));
+	return true;
+}
+
+static void
+tell_stuck(Executor *executor, const Seat *stuck, int64_t waited_us)
+{
+	Text names = {0};
+
+	for (int i = 0; i < executor->spec->session_count; i++)
+	{
+		if (executor->seats[i].turn != NULL)
+		{
+			text_append(&names, " %s", executor->seats[i].turn->name);
+		}
+	}
+	trouble(executor, "step %s timed out after %d seconds\nactive steps are:%s\n", stuck->turn->name,
+			(int) (waited_us / US_PER_S), text_get(&names));
+	text_free(&names);
+}
+
+/* A session has one step under way at a time. The marks of that step may have to wait for others that wait. */
+static bool
+clear_seat(Seat *seat)
+{
+	Executor *executor = seat->executor;
+	int64_t begun_ns = time_now_ns();
+	int64_t pause_us = LOOK_FIRST_US;
+
+	while (seat->turn != NULL)
+	{
+		TurnState state = try_turn(seat, false, false);
+		int place = 0;
+
+		while (state == TURN_DONE && executor->waiting[place] != seat)
+		{
+			place++;
+		}
+		if (state == TURN_DONE)
+		{
+			stop_waiting(executor, place);
+		}
+		if (state == TURN_BROKEN || !try_waiting(executor, true))
+		{
+			return false;
+		}
+		if (seat->turn != NULL && us_since(begun_ns) > 2 * executor->config.step_limit_us)
+		{
+			tell_stuck(executor, seat, us_since(begun_ns));
+			return false;
+		}
+		if (seat->turn != NULL)
+		{
+			backoff_us(pause_us);
+			pause_us = pause_us * 2 < LOOK_LONGEST_US ? pause_us * 2 : LOOK_LONGEST_US;
+		}
+	}
+	return true;
+}
+
+
+/* --- a permutation --- */
+
+/* Setups and teardowns; false: told. */
+static bool
+run_block(Executor *executor, Session *connection, const SpecBlock *block, const char *what, const char *of)
+{
+	SqlResult *result = session_raw_execute(connection, block->sql);
+	ResultKind kind = sql_kind(result);
+
+	if (kind == RESULT_ROWS)
+	{
+		TELL(executor, result, result);
+	}
+	else if (kind != RESULT_COMMAND)
+	{
+		trouble(executor, "%s%s%s failed: %s", what, of != NULL ? " of session " : "", of != NULL ? of : "",
+				session_raw_message(connection));
+	}
+	sql_free(result);
+	return kind == RESULT_ROWS || kind == RESULT_COMMAND;
+}
+
+/* What a session holds beyond its steps would block others: transactions, and advisory locks of the session. */
+static void
+roll_back(Seat *seat)
+{
+	if (session_raw_block(seat->connection) != BLOCK_NONE)
+	{
+		sql_free(session_raw_execute(seat->connection, "ROLLBACK"));
+	}
+	if (seat->advises)
+	{
+		sql_free(session_raw_execute(seat->connection, "SELECT pg_catalog.pg_advisory_unlock_all()"));
+	}
+}
+
+bool
+executor_set_up_all(Executor *executor)
+{
+	const Spec *spec = executor->spec;
+
+	for (int i = 0; i < spec->setup_count; i++)
+	{
+		if (!run_block(executor, executor->control, spec->setups[i], "setup", NULL))
+		{
+			return false;
+		}
+	}
+	return true;
+}
+
+bool
+executor_set_up_session(Executor *executor, int session)
+{
+	const SpecSession *of = executor->spec->sessions[session];
+	Session *connection = executor->seats[session].connection;
+
+	return of->setup == NULL || connection == NULL || run_block(executor, connection, of->setup, "setup", of->name);
+}
+
+bool
+executor_set_up(Executor *executor)
+{
+	bool done = executor_set_up_all(executor);
+
+	for (int i = 0; done && i < executor->spec->session_count; i++)
+	{
+		done = executor_set_up_session(executor, i);
+	}
+	return done;
+}
+
+/* Statements that a run which was given up has left would hold up the teardown for as long as they like. */
+static void
+end_left_turns(Executor *executor)
+{
+	for (int i = 0; i < executor->spec->session_count; i++)
+	{
+		if (executor->seats[i].turn != NULL)
+		{
+			(void) session_try(executor->control, NULL, "SELECT pg_terminate_backend($1)",
+							   ARGS(arg_int(executor->seats[i].pid)));
+			executor_drop(executor, i);
+		}
+	}
+}
+
+/* What is left after a failed teardown is the next setup's to complain about. */
+void
+executor_tear_down(Executor *executor)
+{
+	const Spec *spec = executor->spec;
+
+	if (executor->config.survives)
+	{
+		end_left_turns(executor);
+	}
+
+	for (int i = 0; i < spec->session_count; i++)
+	{
+		const SpecSession *session = spec->sessions[i];
+
+		if (executor->seats[i].connection == NULL)
+		{
+			continue;
+		}
+		if (session->teardown != NULL)
+		{
+			(void) run_block(executor, executor->seats[i].connection, session->teardown, "teardown", session->name);
+		}
+		if (executor->config.survives)
+		{
+			roll_back(&executor->seats[i]);
+		}
+	}
+	if (spec->teardown != NULL)
+	{
+		(void) run_block(executor, executor->control, spec->teardown, "teardown", NULL);
+	}
+}
+
+static void
+set_targets(Seat *seat)
+{
+	for (int i = 0; i < seat->turn->mark_count; i++)
+	{
+		const SpecMark *mark = seat->turn->marks[i];
+
+		if (mark->kind == MARK_NOTICES)
+		{
+			seat->targets[i] = mark->notices + seat->executor->seats[mark->step->session].notices;
+		}
+	}
+}
+
+bool
+executor_launch(Executor *executor, const SpecTurn *turn)
+{
+	Seat *seat = &executor->seats[turn->step->session];
+	TurnState state;
+
+	if (!clear_seat(seat))
+	{
+		return false;
+	}
+	if (seat->connection == NULL)
+	{
+		return true;
+	}
+	if (!session_raw_send(seat->connection, turn->step->sql))
+	{
+		if (executor->config.survives)
+		{
+			seat->turn = turn;
+			lose(seat);
+			return true;
+		}
+		TELL(executor, unsent, turn, session_raw_message(seat->connection));
+		return false;
+	}
+	seat->turn = turn;
+	set_targets(seat);
+	state = try_turn(seat, true, true);
+	if (state == TURN_BROKEN || !try_waiting(executor, true))
+	{
+		return false;
+	}
+	if (state == TURN_WAITS)
+	{
+		executor->waiting[executor->waiting_count++] = seat;
+	}
+	return true;
+}
+
+bool
+executor_drain(Executor *executor)
+{
+	if (!try_waiting(executor, false))
+	{
+		return false;
+	}
+	if (executor->waiting_count > 0)
+	{
+		trouble(executor, "failed to complete permutation due to mutually-blocking steps\n");
+		return false;
+	}
+	return true;
+}
+
+
+/* --- orders that are decided on the way --- */
+
+bool
+executor_is_busy(const Executor *executor, int session)
+{
+	return executor->seats[session].turn != NULL;
+}
+
+bool
+executor_is_held(const Executor *executor, int session)
+{
+	const Seat *seat = &executor->seats[session];
+
+	return seat->turn != NULL && session_raw_busy(seat->connection);
+}
+
+bool
+executor_is_lost(const Executor *executor, int session)
+{
+	return executor->seats[session].connection == NULL;
+}
+
+int
+executor_waiting(const Executor *executor)
+{
+	return executor->waiting_count;
+}
+
+bool
+executor_settle(Executor *executor)
+{
+	return try_waiting(executor, true);
+}
+
+int
+executor_pid(const Executor *executor, int session)
+{
+	return executor->seats[session].pid;
+}
+
+Session *
+executor_session(const Executor *executor, int session)
+{
+	return executor->seats[session].connection;
+}
+
+Session *
+executor_control(const Executor *executor)
+{
+	return executor->control;
+}
+
+bool
+executor_deadlocks(Executor *executor, int session, bool *deadlocks)
+{
+	/* every backend that the session's wait leads to; a cycle among them ends it, whether the session is part of it or not */
+	static const char sql[] =
+		"WITH RECURSIVE waits(waiter, holder) AS"
+		" (SELECT $1::int, pg_catalog.unnest(pg_catalog.pg_blocking_pids($1::int))"
+		"  UNION SELECT w.holder, h FROM waits w, pg_catalog.unnest(pg_catalog.pg_blocking_pids(w.holder)) h),"
+		" reach AS (SELECT waiter, holder FROM waits UNION"
+		"  SELECT r.waiter, w.holder FROM reach r JOIN waits w ON w.waiter = r.holder)"
+		" SELECT EXISTS (SELECT FROM reach WHERE waiter = holder)";
+	SqlResult *answer;
+
+	*deadlocks = false;
+	if (executor->waiting_count < 2)
+	{
+		return true;
+	}
+	if (session_try(executor->control, &answer, sql, ARGS(arg_int(executor->seats[session].pid))) != SQL_OK)
+	{
+		trouble(executor, "deadlock query failed: %s", session_raw_message(executor->control));
+		return false;
+	}
+	*deadlocks = sql_bool(answer, 0, 0);
+	sql_free(answer);
+	return true;
+}
+
+static void
+cancel(Seat *seat, int64_t waited_us)
+{
+	char why[256];
+
+	if (session_raw_cancel(seat->connection, why, sizeof(why)))
+	{
+		TELL(seat->executor, canceled, seat->turn, (int) (waited_us / US_PER_S));
+	}
+	else
+	{
+		trouble(seat->executor, "PQcancel failed: %s\n", why);
+	}
+}
+
+bool
+executor_await_any(Executor *executor)
+{
+	int before = executor->waiting_count;
+	int64_t begun_ns = time_now_ns();
+	int64_t pause_us = LOOK_FIRST_US;
+	bool canceled = false;
+
+	while (executor->waiting_count > 0 && executor->waiting_count == before)
+	{
+		int64_t waited_us = us_since(begun_ns);
+
+		if (!try_waiting(executor, true))
+		{
+			return false;
+		}
+		if (executor->waiting_count < before)
+		{
+			break;
+		}
+		if (is_interrupted(executor))
+		{
+			return false;
+		}
+		if (waited_us > 2 * executor->config.step_limit_us)
+		{
+			tell_stuck(executor, executor->waiting[0], waited_us);
+			return false;
+		}
+		if (waited_us > executor->config.step_limit_us && !canceled)
+		{
+			cancel(executor->waiting[0], waited_us);
+			canceled = true;
+		}
+		backoff_us(pause_us);
+		pause_us = pause_us * 2 < LOOK_LONGEST_US ? pause_us * 2 : LOOK_LONGEST_US;
+	}
+	return true;
+}
+
+bool
+executor_cancel_all(Executor *executor)
+{
+	char why[256];
+	bool done = true;
+
+	while (done && executor->waiting_count > 0)
+	{
+		for (int i = 0; i < executor->waiting_count; i++)
+		{
+			(void) !session_raw_cancel(executor->waiting[i]->connection, why, sizeof(why));
+		}
+		done = executor_await_any(executor);
+	}
+	for (int i = 0; done && i < executor->spec->session_count; i++)
+	{
+		if (executor->seats[i].connection != NULL)
+		{
+			roll_back(&executor->seats[i]);
+		}
+	}
+	return done;
+}
+
+void
+executor_drop(Executor *executor, int session)
+{
+	Seat *seat = &executor->seats[session];
+
+	if (seat->connection == NULL)
+	{
+		return;
+	}
+	for (int i = 0; i < executor->waiting_count; i++)
+	{
+		if (executor->waiting[i] == seat)
+		{
+			stop_waiting(executor, i);
+			break;
+		}
+	}
+	lose(seat);
+}
+
+bool
+executor_revive_control(Executor *executor)
+{
+	session_abandon(executor->control);
+	executor->control = connect_as(executor, 0, "control connection");
+	if (executor->control == NULL || !prepare_look(executor))
+	{
+		return false;
+	}
+	session_raw_listen(executor->control, ignore_notice, NULL);
+	return true;
+}
+
+bool
+executor_revive(Executor *executor)
+{
+	bool any = false;
+
+	for (int i = 0; i < executor->spec->session_count; i++)
+	{
+		any = any || executor->seats[i].connection == NULL;
+	}
+	if (!any)
+	{
+		return true;
+	}
+	if (session_try(executor->control, NULL, "DEALLOCATE " LOOK_STATEMENT, NO_ARGS) != SQL_OK)
+	{
+		trouble(executor, "control connection failed: %s", session_raw_message(executor->control));
+		return false;
+	}
+	return open_seats(executor) && prepare_look(executor);
+}
+
+bool
+executor_run(Executor *executor, const SpecTurn *const *turns, int count)
+{
+	if (!executor_set_up(executor))
+	{
+		return false;
+	}
+	for (int i = 0; i < count; i++)
+	{
+		if (!executor_launch(executor, turns[i]))
+		{
+			return false;
+		}
+	}
+	if (!executor_drain(executor))
+	{
+		return false;
+	}
+	executor_tear_down(executor);
+	return true;
+}

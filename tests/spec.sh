@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Files of the scenario language, right and wrong: what each is found to be, its exit code, and the words of it.
+#
+#   tests/spec.sh PROGRAM    PROGRAM is the built counterproof; COUNTERPROOF_PG_BIN names the server's binaries
+set -uo pipefail
+
+program=$1
+specs=$(dirname "${BASH_SOURCE[0]}")/specs
+work=$(mktemp -d /tmp/sp-XXXXXX)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+complain() {
+	printf '%s\n' "$*" >&2
+	failures=$((failures + 1))
+}
+
+# The file must end with this exit code, and each pattern must be found in what it says; one with ! before it must not.
+judge() { # exit code, file, pattern...; options in the array `options`
+	local code=$1 file=$2 got=0 pattern
+	shift 2
+	"$program" spec "$file" --color never --evidence "$work/evidence" "${options[@]}" >"$work/out" 2>&1 </dev/null || got=$?
+	[[ $got == "$code" ]] || complain "$file ${options[*]}: exit $got, not $code: $(tail -n 5 "$work/out")"
+	for pattern; do
+		if [[ $pattern == !* ]]; then
+			! grep -qE -- "${pattern#!}" "$work/out" || complain "$file ${options[*]}: says ${pattern#!}"
+		else
+			grep -qE -- "$pattern" "$work/out" || complain "$file ${options[*]}: does not say $pattern"
+		fi
+	done
+}
+
+# A text that is no file of the language, refused at line:column before anything runs.
+refuse() { # line:column, words, text
+	printf '%b' "$3" >"$work/bad.spec"
+	judge 2 "$work/bad.spec" "bad.spec:$1: .*$2" '!SUMMARY'
+}
+
+
+# --- what is found, whatever runs side by side ---
+
+for jobs in 1 2; do
+	options=(--jobs "$jobs")
+	judge 1 "$specs/doctors_rr.spec" 'FAIL +invariant somebody; expected every interleaving, got 2 of 14$' \
+		'FAIL +serializable; .* got 2 of 14$' 'not serializable, write skew \(G2\)' '\(on_call=0\)' \
+		'14 interleavings run, 6 more skipped' 'shortest: r1 r2 w1 c1 w2 c2$' \
+		"replay .*doctors_rr.spec --order 'r1 r2 w1 c1 w2 c2'"
+	judge 0 "$specs/doctors_serializable.spec" '14 interleavings run, .* 12 retries' 'retries_40001=12 retries_40P01=0' \
+		'4 x alice committed; bob 40001 at c2, committed in attempt 2; as in the serial order alice bob'
+	judge 1 "$specs/lost_update.spec" '12 x a committed; b committed; not serializable: lost update \(P4\)' \
+		'rb answered \(10\), serially \(11\)' 'FAIL +serializable; .* got 2 of 14$'
+	judge 0 "$specs/deadlock.spec" ' x a 40P01 at a2, committed in attempt 2; b committed; as in' 'serial order a b'
+	judge 0 "$specs/killed.spec" '2 x one lost; two committed; as in the serial order two' \
+		'die: kill one: fired in 1 of 3' '1 x one committed; two committed'
+	judge 0 "$specs/faults.spec" 'crash: restart immediate: fired in 34 of 256' 'stop: cancel two: fired in 7 of 256' \
+		'7 x one committed; two 57014 at also, committed'
+	judge 1 "$specs/anomalies_rc.spec" 'read skew \(G-single\)'
+	judge 1 "$specs/always.spec" 'FAIL +invariant whole; .* got 1 of 3$' '\(n=1\) after one$' '1 of 2 failed'
+	judge 1 "$specs/expect.spec" 'expected 40001 at w, got 23505' 'expected no error at w, got 23505' \
+		'2 of 3 failed' 'FAIL +expect of the permutation in line 1[02]'
+	judge 1 "$specs/read_only_anomaly.spec" 'not serializable, read-only transaction anomaly \(G2\); nearest'
+	judge 0 "$specs/killed_waiting.spec" 'victim lost with a statement under way; as in the serial order' 'fired in 2 of 2'
+	judge 0 "$specs/given_up.spec" 'a 40001 at f, 40001 at f, 40001 at f, given up after 3 attempts; as in the serial order none'
+	judge 4 "$specs/nothing.spec" 'UNKNOWN.*nothing to judge'
+	judge 2 "$specs/blocked.spec" 'blocked.spec:16:19: step c2: its session two still waits in step u2'
+done
+
+options=(--order 'r1 w1 c1 r2 w2 c2')
+judge 0 "$specs/doctors_rr.spec" 'PASS.*2 checks held' '1 interleavings run'
+options=(--order 'r1 r2 w1 c1 w2 c2')
+judge 1 "$specs/doctors_rr.spec" 'FAIL +invariant somebody; .* got 0 of 1$'
+options=(--order 'r1 w2')
+judge 2 "$specs/doctors_rr.spec" 'w2 cannot be next after: r1'
+options=(--each)
+judge 0 "$specs/killed.spec" 'killed-1  PASS' 'killed-3  PASS' 'scenarios=3'
+options=(--timeout 1)
+judge 4 "$specs/endless.spec" 'endless.spec:[0-9:]+ step s had not ended after 1 s'
+
+options=()
+judge 2 "$specs/reads.spec" 'reads.spec:10:6: step s is marked read, but in a read-only subtransaction it fails'
+judge 2 "$specs/reads_locks.spec" 'reads_locks.spec:5:6: step s is marked read, but it takes locks'
+
+# A sample is drawn by the seed.
+options=(--seed 7 --jobs 1)
+judge 1 "$specs/sample.spec" '5 interleavings run'
+grep ' x ' "$work/out" >"$work/once"
+judge 1 "$specs/sample.spec"
+grep ' x ' "$work/out" | cmp -s - "$work/once" || complain "a sample of one seed is not the same twice"
+options=()
+judge 1 "$specs/bound.spec" 'interleavings to run: at most 6$' ' [1-6] interleavings run' 'lost update'
+
+
+# --- what is refused ---
+
+one='session a\nstep s { SELECT 1 }\n'
+refuse 3:15 'undefined step "x"' "${one}permutation s x\n"
+refuse 3:6 'unused step: t' "${one}step t { SELECT 2 }\npermutation s\n"
+refuse 2:8 'unterminated sql block' 'session a\nstep s { SELECT 1'
+refuse 2:19 'unexpected character' "session a\nstep s { SELECT '}' }\n"
+refuse 4:6 'duplicate step name: s' "${one}session b\nstep s { SELECT 1 }\n"
+refuse 3:1 'duplicate session name: a' "${one}session a\nstep t { SELECT 1 }\n"
+refuse 3:11 'duplicate invariant name: i' 'invariant i { SELECT 1 }\n\ninvariant\ti { SELECT 1 }\n'"$one"
+refuse 2:1 'not text' 'session a\n\001step s { SELECT 1 }\n'
+refuse 1:13 'only "always"' "invariant x sometimes { SELECT 1 }\n$one"
+refuse 4:8 'no SQLSTATE' "${one}permutation s\nexpect 4001 at s\n"
+refuse 4:8 'no SQLSTATE' "${one}permutation s\nexpect 00000 at s\n"
+refuse 4:8 'no step of the permutation' "${one}permutation s\nexpect 40001 at t\n"
+refuse 1:8 'has to follow a permutation' "expect none\n$one"
+refuse 3:7 'undefined session "b"' "${one}fault f kill b\n"
+refuse 3:9 'a fault is' "${one}fault f explode a\n"
+refuse 3:7 'undefined session "q"' "${one}retry q 3\n"
+refuse 3:9 'explore takes' "${one}explore some\n"
+head -c 10485760 /dev/zero | tr '\0' ' ' >"$work/big.spec"
+judge 2 "$work/big.spec" 'big.spec:1:1: longer than a megabyte'
+
+exit $((failures > 0))
