@@ -87,6 +87,7 @@ extern Session *scene_session(Scene *scene, const char *name); /* to the case's 
 extern void scene_close_session(Scene *scene, Session *session);
 extern void scene_forget_session(Scene *scene, Session *session); /* a fault freed it */
 extern const char *scene_conninfo(Scene *scene);                  /* of the case's database; stays valid */
+extern const char *scene_server(Scene *scene);                    /* of its maintenance database; stays valid */
 extern Cluster *scene_cluster(Scene *scene);                      /* NEEDS_CLUSTER only */
 extern Process *scene_start(Scene *scene, const ProcessSpec *spec);
 extern History *scene_history(Scene *scene);

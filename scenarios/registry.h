@@ -25,7 +25,8 @@
 	SCENARIO(33_b) \
 	SCENARIO(33_c) \
 	SCENARIO(33_d) \
-	SCENARIO(33_e)
+	SCENARIO(33_e) \
+	SCENARIO(isolation_skew)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

@@ -312,6 +312,12 @@ scene_conninfo(Scene *scene)
 	return scene->conninfo;
 }
 
+const char *
+scene_server(Scene *scene)
+{
+	return scene->cluster != NULL ? scene->conninfo : scene->setup.server;
+}
+
 Cluster *
 scene_cluster(Scene *scene)
 {

@@ -1,0 +1,133 @@
+#include "lab.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum
+{
+	STEP_LIMIT_MS = 30000
+};
+
+
+/* --- telling --- */
+
+static void
+note_lines(Scene *scene, const char *lines)
+{
+	while (*lines != '\0')
+	{
+		int length = (int) strcspn(lines, "\n");
+
+		note(scene, "    %.*s", length, lines);
+		lines += length + (lines[length] == '\n' ? 1 : 0);
+	}
+}
+
+/* What one check found in its shortest violation. */
+static void
+note_violation(Scene *scene, const SpecCheck *check)
+{
+	note(scene, "shortest: %s", text_get(&check->order));
+	note_lines(scene, text_get(&check->detail));
+	note_lines(scene, text_get(&check->story));
+}
+
+static void
+note_report(Scene *scene, const char *file, const SpecReport *report)
+{
+	note(scene,
+		 "%s: %" PRIu64 " interleavings, %" PRIu64 " times a step waited, %" PRId64 " retries after 40001, %" PRId64
+		 " after 40P01",
+		 file, report->run, report->waits, report->retries_40001, report->retries_40p01);
+	for (int i = 0; i < report->outcome_count; i++)
+	{
+		note(scene, "    %" PRIu64 " x %s", report->outcomes[i].count, report->outcomes[i].text);
+	}
+}
+
+
+/* --- judging --- */
+
+SpecReport *
+judge_spec(Scene *scene, const char *file, const char *prepared)
+{
+	char *inside = string_format("isolation/%s", file);
+	SpecFile *spec = spec_file_read(scene_sql(scene, inside));
+	SpecReport *report;
+
+	free(inside);
+	require(scene, spec != NULL);
+	report = spec_judge(spec, &(SpecJudging){.server = scene_server(scene),
+											 .prepared = prepared,
+											 .jobs = 1,
+											 .seed = scene_seed(scene),
+											 .step_limit_ms = STEP_LIMIT_MS});
+	spec_file_free(spec);
+	note_report(scene, file, report);
+	if (report->broken.length > 0 || report->refused.length > 0)
+	{
+		scene_broken(scene, "%s: %s", file, text_get(report->broken.length > 0 ? &report->broken : &report->refused));
+	}
+	if (report->unknown.length > 0)
+	{
+		scene_unknown(scene, "%s: %s", file, text_get(&report->unknown));
+	}
+	return report;
+}
+
+static const SpecCheck *
+find(Scene *scene, const SpecReport *report, const char *what)
+{
+	const SpecCheck *check = spec_report_find(report, what);
+
+	if (check == NULL)
+	{
+		scene_broken(scene, "the file has no check \"%s\"", what);
+	}
+	return check;
+}
+
+void
+check_always(Scene *scene, const SpecReport *report, const char *what)
+{
+	const SpecCheck *check = find(scene, report, what);
+
+	if (!CHECK_EQ(scene, check->held, report->run, "%s: interleavings in which it holds", what))
+	{
+		note_violation(scene, check);
+	}
+}
+
+void
+check_found(Scene *scene, const SpecReport *report, const char *what, const char *order)
+{
+	const SpecCheck *check = find(scene, report, what);
+	bool found = check->violated > 0;
+
+	if (order != NULL)
+	{
+		check_text(scene, found ? text_get(&check->order) : "none", order, "%s: shortest interleaving that breaks it",
+				   what);
+	}
+	else
+	{
+		CHECK(scene, found, "%s: an interleaving that breaks it is found", what);
+	}
+	if (found)
+	{
+		note_violation(scene, check);
+	}
+}
+
+int64_t
+outcomes_with(const SpecReport *report, const char *part)
+{
+	int64_t count = 0;
+
+	for (int i = 0; i < report->outcome_count; i++)
+	{
+		count += strstr(report->outcomes[i].text, part) != NULL ? (int64_t) report->outcomes[i].count : 0;
+	}
+	return count;
+}

@@ -1,0 +1,33 @@
+/*
+ * What the cases of the suite isolation share: a file of the scenario language below sql/isolation/, judged over all its
+ * interleavings, and what was found as checks.
+ */
+#ifndef COUNTERPROOF_ISOLATION_LAB_H
+#define COUNTERPROOF_ISOLATION_LAB_H
+
+#include "scenario.h"
+#include "spec.h"
+
+/*
+ * Judge sql/isolation/FILE: all that it explores and writes. Each interleaving starts from a copy of the database
+ * `prepared`, to which nobody is connected, or with NULL from an empty one. Notes how many were run, what they cost, and how
+ * often each outcome occurred. Ends the case as BROKEN when the file is refused or the lab fails; what cannot be said for
+ * certain makes it UNKNOWN. Free with spec_report_free().
+ */
+extern SpecReport *judge_spec(Scene *scene, const char *file, const char *prepared);
+
+/* `what` is "invariant NAME", "serializable" or "expect of the permutation in line N"; BROKEN when the file has none such. */
+
+/* One check: it holds in every interleaving. The shortest that breaks it is told. */
+extern void check_always(Scene *scene, const SpecReport *report, const char *what);
+
+/*
+ * One check: interleavings were found that break it, and the shortest of them is `order`, which is told step by step.
+ * `order` NULL: any.
+ */
+extern void check_found(Scene *scene, const SpecReport *report, const char *what, const char *order);
+
+/* How many interleavings ended in an outcome whose words contain `part`, e.g. "40001 at c2". */
+extern int64_t outcomes_with(const SpecReport *report, const char *part);
+
+#endif
