@@ -26,7 +26,17 @@
 	SCENARIO(33_c) \
 	SCENARIO(33_d) \
 	SCENARIO(33_e) \
-	SCENARIO(isolation_skew)
+	SCENARIO(isolation_skew) \
+	SCENARIO(isolation_rows) \
+	SCENARIO(isolation_insert) \
+	SCENARIO(isolation_lock_all) \
+	SCENARIO(isolation_count_row) \
+	SCENARIO(isolation_own_row) \
+	SCENARIO(isolation_paths) \
+	SCENARIO(isolation_levels) \
+	SCENARIO(isolation_retry) \
+	SCENARIO(isolation_give_up) \
+	SCENARIO(isolation_psql)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

@@ -120,6 +120,25 @@ check_found(Scene *scene, const SpecReport *report, const char *what, const char
 	}
 }
 
+void
+check_violations(Scene *scene, const SpecReport *report, const char *what, int64_t violated)
+{
+	CHECK_EQ(scene, find(scene, report, what)->violated, violated, "%s: interleavings that break it, of %" PRIu64, what,
+			 report->run);
+}
+
+void
+check_cost(Scene *scene, const SpecReport *report, int64_t waits, int64_t retries_40001)
+{
+	char *cost = string_format("waits=%" PRIu64 " retries_40001=%" PRId64 " retries_40P01=%" PRId64, report->waits,
+							   report->retries_40001, report->retries_40p01);
+	char *expected = string_format("waits=%" PRId64 " retries_40001=%" PRId64 " retries_40P01=0", waits, retries_40001);
+
+	check_text(scene, cost, expected, "what the %" PRIu64 " interleavings cost", report->run);
+	free(cost);
+	free(expected);
+}
+
 int64_t
 outcomes_with(const SpecReport *report, const char *part)
 {

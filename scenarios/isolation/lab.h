@@ -27,6 +27,12 @@ extern void check_always(Scene *scene, const SpecReport *report, const char *wha
  */
 extern void check_found(Scene *scene, const SpecReport *report, const char *what, const char *order);
 
+/* One check: so many interleavings break it. */
+extern void check_violations(Scene *scene, const SpecReport *report, const char *what, int64_t violated);
+
+/* One check of what all interleavings together cost: steps that waited, retries after 40001; and none after 40P01. */
+extern void check_cost(Scene *scene, const SpecReport *report, int64_t waits, int64_t retries_40001);
+
 /* How many interleavings ended in an outcome whose words contain `part`, e.g. "40001 at c2". */
 extern int64_t outcomes_with(const SpecReport *report, const char *part);
 
