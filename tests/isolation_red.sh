@@ -95,7 +95,10 @@ red isolation/psql $b '/^-- again/,/^COMMIT/s/> 1/> 0/' 'Serializable, B at agai
 # Without psql there is nothing to say, and that is said.
 mkdir "$work/no-psql"
 chmod a+rx "$work"
-ln -s "$(command -v mktemp)" "$(command -v rm)" "$work/no-psql" # what the lab itself runs
+IFS=: read -ra folders <<<"$PATH"
+for folder in "${folders[@]}"; do
+	find "$folder/" -maxdepth 1 -type f,l ! -name psql -exec ln -sf -t "$work/no-psql" {} + 2>/dev/null || true
+done
 got=0
 PATH=$work/no-psql "$program" isolation/psql >"$work/output" 2>&1 || got=$?
 ((got == 4)) || fail "isolation/psql without psql: exit $got instead of 4"
