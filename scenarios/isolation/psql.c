@@ -43,7 +43,7 @@ start_side(Scene *scene, Side *side, const char *name, const char *psql, const c
 	free(level_is);
 }
 
-/* psql's input ends, and psql with it. */
+/* psql is asked to end, and does so without a complaint. */
 static void
 end_side(Side *side)
 {
