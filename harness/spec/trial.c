@@ -130,7 +130,7 @@ hear_waits(void *context, const SpecTurn *turn)
 {
 	Trial *trial = context;
 
-	(void) turn;
+	last_deed(&trial->record.parts[turn->step->session])->waited = true;
 	trial->record.waits++;
 	text_append(&trial->record.story, "      waits\n");
 }
@@ -446,7 +446,8 @@ conclude_deed(Trial *trial, int session)
 
 	if (deed->sqlstate[0] != '\0' && strcmp(deed->sqlstate, FAILED_ALREADY) != 0)
 	{
-		text_append(&part->errors, "%s%s at %s", part->errors.length > 0 ? ", " : "", deed->sqlstate, deed->step->name);
+		text_append(&part->errors, "%s%s at %s%s", part->errors.length > 0 ? ", " : "", deed->sqlstate,
+					deed->step->name, deed->waited ? " after a wait" : "");
 	}
 	if (part->lost)
 	{

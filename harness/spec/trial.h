@@ -16,6 +16,7 @@ typedef struct
 	Text answer;      /* what the server answered, as it can be compared: rows are sorted */
 	char sqlstate[6]; /* "": no error */
 	bool answered;
+	bool waited;  /* for another session */
 	bool commits; /* a COMMIT, or a ROLLBACK, was answered */
 	bool rolls_back;
 	bool in_effect; /* of a transaction that has committed */
@@ -33,7 +34,7 @@ typedef struct
 	bool again;  /* it is to run again from its first step */
 	bool paused, lost, open;
 	int doubtful; /* deeds from here on may be in effect: the session was lost while they committed; -1: none */
-	Text errors;  /* "40001 at w2", for each but 25P02, which only follows from another */
+	Text errors;  /* "40001 at w2 after a wait", for each but 25P02, which only follows from another */
 } Part;
 
 typedef enum

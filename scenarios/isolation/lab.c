@@ -49,21 +49,62 @@ note_report(Scene *scene, const char *file, const SpecReport *report)
 
 /* --- judging --- */
 
-SpecReport *
-judge_spec(Scene *scene, const char *file, const char *prepared)
+static SpecFile *
+read_spec(Scene *scene, const char *file)
 {
 	char *inside = string_format("isolation/%s", file);
 	SpecFile *spec = spec_file_read(scene_sql(scene, inside));
-	SpecReport *report;
 
 	free(inside);
+	return spec;
+}
+
+static SpecReport *
+judge(Scene *scene, const char *file, const SpecJudging *where)
+{
+	SpecFile *spec = read_spec(scene, file);
+	SpecJudging judging = *where;
+	SpecReport *report;
+
 	require(scene, spec != NULL);
-	report = spec_judge(spec, &(SpecJudging){.server = scene_server(scene),
-											 .prepared = prepared,
-											 .jobs = 1,
-											 .seed = scene_seed(scene),
-											 .step_limit_ms = STEP_LIMIT_MS});
+	judging.jobs = 1;
+	judging.seed = scene_seed(scene);
+	judging.step_limit_ms = STEP_LIMIT_MS;
+	report = spec_judge(spec, &judging);
 	spec_file_free(spec);
+	return report;
+}
+
+SpecReport *
+judge_spec_in_place(Scene *scene, const char *file)
+{
+	return judge(scene, file, &(SpecJudging){.server = scene_conninfo(scene), .in_place = true});
+}
+
+void
+check_unreadable(Scene *scene, const char *file, const char *words)
+{
+	char reason[512] = "read, and not refused";
+	SpecFile *spec;
+	const char *found;
+
+	notice_expect_errors(true);
+	spec = read_spec(scene, file);
+	notice_expect_errors(false);
+	if (spec == NULL)
+	{
+		notice_last_error(reason, sizeof(reason));
+	}
+	spec_file_free(spec);
+	found = strstr(reason, file);
+	check_text(scene, found != NULL ? found : reason, words, "%s is refused before anything runs", file);
+}
+
+SpecReport *
+judge_spec(Scene *scene, const char *file, const char *prepared)
+{
+	SpecReport *report = judge(scene, file, &(SpecJudging){.server = scene_server(scene), .prepared = prepared});
+
 	note_report(scene, file, report);
 	if (report->broken.length > 0 || report->refused.length > 0)
 	{

@@ -16,6 +16,15 @@
  */
 extern SpecReport *judge_spec(Scene *scene, const char *file, const char *prepared);
 
+/*
+ * The same in the case's own database, where what the file leaves behind can be looked at afterwards, and what was set for the
+ * database before is in force. Says nothing; what is broken, refused or unknown is for the caller to look at.
+ */
+extern SpecReport *judge_spec_in_place(Scene *scene, const char *file);
+
+/* One check: the file is refused before anything runs, as "FILE:LINE:COLUMN: why". */
+extern void check_unreadable(Scene *scene, const char *file, const char *words);
+
 /* `what` is "invariant NAME", "serializable" or "expect of the permutation in line N"; BROKEN when the file has none such. */
 
 /* One check: it holds in every interleaving. The shortest that breaks it is told. */
