@@ -102,8 +102,9 @@ typedef struct
 	uint64_t others; /* interleavings whose outcome found no room among these */
 	uint64_t planned, run, skipped, waits;
 	int64_t retries_40001, retries_40p01;
-	bool counted;    /* planned is exact, if nobody blocks; else there are more */
-	uint64_t *fired; /* of each fault, interleavings in which it met something */
+	int64_t false_conflicts; /* of the former, those that may have been for nothing, see specs/README.md */
+	bool counted;            /* planned is exact, if nobody blocks; else there are more */
+	uint64_t *fired;         /* of each fault, interleavings in which it met something */
 	char **fault_names;
 	int fault_count;
 	Text unknown; /* why nothing can be said for certain; empty: it can */

@@ -26,7 +26,11 @@
 	SCENARIO(33_c) \
 	SCENARIO(33_d) \
 	SCENARIO(33_e) \
-	SCENARIO(isolation_skew)
+	SCENARIO(isolation_skew) \
+	SCENARIO(isolation_hermitage) \
+	SCENARIO(isolation_unrelated) \
+	SCENARIO(isolation_unrunnable) \
+	SCENARIO(isolation_lost)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

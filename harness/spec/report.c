@@ -298,6 +298,7 @@ report_add(SpecReport *report, const Spec *spec, const Judged *judged)
 	report->waits += (uint64_t) record->waits;
 	report->retries_40001 += record->retries_40001;
 	report->retries_40p01 += record->retries_40p01;
+	report->false_conflicts += record->false_conflicts;
 	for (int i = 0; i < report->fault_count; i++)
 	{
 		report->fired[i] += record->fired[i] > 0 ? 1 : 0;

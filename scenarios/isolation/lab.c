@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum
-{
-	STEP_LIMIT_MS = 30000
-};
-
 
 /* --- telling --- */
 
@@ -33,13 +28,20 @@ note_violation(Scene *scene, const SpecCheck *check)
 	note_lines(scene, text_get(&check->story));
 }
 
-static void
-note_report(Scene *scene, const char *file, const SpecReport *report)
+void
+note_spec(Scene *scene, const char *file, const SpecReport *report)
 {
 	note(scene,
 		 "%s: %" PRIu64 " interleavings, %" PRIu64 " times a step waited, %" PRId64 " retries after 40001, %" PRId64
 		 " after 40P01",
 		 file, report->run, report->waits, report->retries_40001, report->retries_40p01);
+	if (report->false_conflicts > 0)
+	{
+		note(scene,
+			 "    %" PRId64 " of the retries after 40001 met just what had been refused: false conflict possible: "
+			 "sequential scan / page lock",
+			 report->false_conflicts);
+	}
 	for (int i = 0; i < report->outcome_count; i++)
 	{
 		note(scene, "    %" PRIu64 " x %s", report->outcomes[i].count, report->outcomes[i].text);
@@ -69,7 +71,7 @@ judge(Scene *scene, const char *file, const SpecJudging *where)
 	require(scene, spec != NULL);
 	judging.jobs = 1;
 	judging.seed = scene_seed(scene);
-	judging.step_limit_ms = STEP_LIMIT_MS;
+	judging.step_limit_ms = SPEC_STEP_LIMIT_MS;
 	report = spec_judge(spec, &judging);
 	spec_file_free(spec);
 	return report;
@@ -105,7 +107,7 @@ judge_spec(Scene *scene, const char *file, const char *prepared)
 {
 	SpecReport *report = judge(scene, file, &(SpecJudging){.server = scene_server(scene), .prepared = prepared});
 
-	note_report(scene, file, report);
+	note_spec(scene, file, report);
 	if (report->broken.length > 0 || report->refused.length > 0)
 	{
 		scene_broken(scene, "%s: %s", file, text_get(report->broken.length > 0 ? &report->broken : &report->refused));
