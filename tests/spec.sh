@@ -46,7 +46,8 @@ for jobs in 1 2; do
 		'14 interleavings run, 6 more skipped' 'shortest: r1 r2 w1 c1 w2 c2$' \
 		"replay .*doctors_rr.spec --order 'r1 r2 w1 c1 w2 c2'"
 	judge 0 "$specs/doctors_serializable.spec" '14 interleavings run, .* 12 retries' 'retries_40001=12 retries_40P01=0' \
-		'4 x alice committed; bob 40001 at c2, committed in attempt 2; as in the serial order alice bob'
+		'4 x alice committed; bob 40001 at c2, committed in attempt 2; as in the serial order alice bob' '!false conflict'
+	judge 0 "$specs/../../sql/isolation/unrelated_keys.spec" '6 of the retries after 40001 .*: false conflict possible'
 	judge 1 "$specs/lost_update.spec" '12 x a committed; b committed; not serializable: lost update \(P4\)' \
 		'rb answered \(10\), serially \(11\)' 'FAIL +serializable; .* got 2 of 14$'
 	judge 0 "$specs/deadlock.spec" ' x a 40P01 at a2 after a wait, committed in attempt 2; b committed; as in' 'serial order a b'

@@ -6,8 +6,9 @@
  *            statement after a wait, at a statement without one, or at COMMIT.
  * Method     A file of the scenario language for each schedule (sql/isolation/hermitage/): one written permutation, which
  *            says BEGIN and names no level; that is the database's default. Each judges itself: by an invariant over what
- *            was read where the anomaly lies in one reading, else by every serial order of those who committed. Steps are
- *            named by what they do: r3x of session t3 reads x, w2y writes y, c1 commits.
+ *            was read where the anomaly lies in one reading (the reader writes it down in its own transaction: what is
+ *            rolled back was never read), else by every serial order of those who committed. Steps are named by what they
+ *            do: r3x of session t3 reads x, w2y writes y, c1 commits.
  * Expect     The published matrix, cell by cell, and the place of each refusal as PostgreSQL 16 has it. Another version has to
  *            give the same matrix; where it refuses elsewhere is told, and is no failure.
  * Not shown  Other orders of the same steps than the written one, and Read Uncommitted (which is Read Committed here).
@@ -158,8 +159,8 @@ check_cell(Matrix *matrix, int row, int level)
 	check_text(matrix->scene, actual, wanted, "%s at %s", schedules[row].anomaly, levels[level]);
 	if (!same && matrix->major != MAJOR_EXPECTED)
 	{
-		note(matrix->scene, "differs from %d: %s at %s: %s there, %s here", MAJOR_EXPECTED, schedules[row].anomaly,
-			 levels[level], expected, cell);
+		note(matrix->scene, "differs from %d: %s at %s: here %s; on %d %s", MAJOR_EXPECTED, schedules[row].anomaly,
+			 levels[level], cell, MAJOR_EXPECTED, expected);
 	}
 	free(actual);
 	free(wanted);
@@ -184,10 +185,10 @@ static void
 show(Matrix *matrix)
 {
 	step(matrix->scene, "the matrix");
-	note(matrix->scene, "%-34s %-45s %-45s %s", "", levels[0], levels[1], levels[2]);
+	note(matrix->scene, "%-34s %-21s %-45s %s", "", levels[0], levels[1], levels[2]);
 	for (int i = 0; i < SCHEDULES; i++)
 	{
-		note(matrix->scene, "%-34s %-45s %-45s %s", schedules[i].anomaly, matrix->cells[i][0], matrix->cells[i][1],
+		note(matrix->scene, "%-34s %-21s %-45s %s", schedules[i].anomaly, matrix->cells[i][0], matrix->cells[i][1],
 			 matrix->cells[i][2]);
 	}
 }
