@@ -36,7 +36,11 @@
 	SCENARIO(isolation_levels) \
 	SCENARIO(isolation_retry) \
 	SCENARIO(isolation_give_up) \
-	SCENARIO(isolation_psql)
+	SCENARIO(isolation_psql) \
+	SCENARIO(isolation_hermitage) \
+	SCENARIO(isolation_unrelated) \
+	SCENARIO(isolation_unrunnable) \
+	SCENARIO(isolation_lost)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

@@ -16,20 +16,23 @@ fail() {
 	exit 1
 }
 
-# The case's checks must notice what the edit does to the file.
-red() { # case, file below sql/, edit for sed -E, part of the line of a check that must fail
-	local case=$1 file=$2 edit=$3 part=$4 got=0
+# The case's checks must notice what the edit does to the files: each part is found in the line of a check that failed.
+red() { # case, files below sql/ (a pattern), edit for sed -E, part...
+	local case=$1 files=$2 edit=$3 part got=0
+	shift 3
 	rm -rf "$work/sql"
 	cp -R "$home/sql" "$work/sql"
-	sed -E -i "$edit" "$work/sql/$file"
-	if cmp -s "$home/sql/$file" "$work/sql/$file"; then
-		printf '' >"$work/output"
-		fail "$case: '$edit' changes nothing in $file"
+	# shellcheck disable=SC2086 # a pattern
+	(cd "$work/sql" && sed -E -i "$edit" $files)
+	if diff -rq "$home/sql" "$work/sql" >"$work/output"; then
+		fail "$case: '$edit' changes nothing in $files"
 	fi
 	"$program" "$case" --sql "$work/sql" >"$work/output" 2>&1 || got=$?
-	((got == 1)) || fail "$case with '$edit' in $file: exit $got instead of 1"
-	grep -F 'FAIL ' "$work/output" | grep -qF "$part" || fail "$case with '$edit' in $file: no FAIL of \"$part\""
-	rows=$((rows + 1))
+	((got == 1)) || fail "$case with '$edit' in $files: exit $got instead of 1"
+	for part; do
+		grep -F 'FAIL ' "$work/output" | grep -qF "$part" || fail "$case with '$edit' in $files: no FAIL of \"$part\""
+		rows=$((rows + 1))
+	done
 }
 
 stricter='s/REPEATABLE READ/SERIALIZABLE/'
@@ -105,3 +108,70 @@ PATH=$work/no-psql "$program" isolation/psql >"$work/output" 2>&1 || got=$?
 grep -q '^isolation/psql *SKIP .*psql is not installed' "$work/output" || fail 'isolation/psql without psql: not SKIP'
 
 echo "$rows edits, each seen red"
+
+# Hermitage's rows. A level that prevents more, one that prevents less, a write that others see before its transaction ends, a
+# transaction whose effect is taken back: between them each anomaly is seen to occur where it must not, and the other way around.
+hermitage='isolation/hermitage/*.spec'
+red isolation/hermitage "$hermitage" 's/BEGIN;/BEGIN ISOLATION LEVEL SERIALIZABLE;/' \
+	'PMP predicate-many-preceders at read committed; expected occurs, got prevented' \
+	"PMP by a write's condition at read committed; expected occurs, waits, got prevented" \
+	'P4 lost update at read committed; expected occurs, waits, got prevented' \
+	'G-single read skew at read committed; expected occurs, got prevented' \
+	'G-single by conditions at read committed; expected occurs, got prevented' \
+	"G-single by a write's condition at read committed; expected occurs, got prevented" \
+	'G2-item write skew at read committed; expected occurs, got prevented' \
+	'G2 write skew by conditions at read committed; expected occurs, got prevented' \
+	'G2 with two anti-dependency edges at read committed; expected occurs, got prevented' \
+	'G2-item write skew at repeatable read; expected occurs, got prevented' \
+	'G2 write skew by conditions at repeatable read; expected occurs, got prevented' \
+	'G2 with two anti-dependency edges at repeatable read; expected occurs, got prevented' \
+	'G0 dirty write at read committed; expected prevented, waits, got prevented, 40001 at w2x after a wait' \
+	'OTV observed transaction vanishes at read committed; expected prevented, waits, got prevented, 40001'
+red isolation/hermitage "$hermitage" 's/BEGIN;/BEGIN ISOLATION LEVEL READ COMMITTED;/' \
+	'PMP predicate-many-preceders at repeatable read; expected prevented, got occurs' \
+	"PMP by a write's condition at repeatable read; expected prevented, 40001 at w2 after a wait, got occurs" \
+	'P4 lost update at repeatable read; expected prevented, 40001 at w2x after a wait, got occurs' \
+	'G-single read skew at repeatable read; expected prevented, got occurs' \
+	'G-single by conditions at repeatable read; expected prevented, got occurs' \
+	"G-single by a write's condition at repeatable read; expected prevented, 40001 at w1 without a wait, got occurs" \
+	'G2-item write skew at serializable; expected prevented, 40001 at c2 (COMMIT), got occurs' \
+	'G2 write skew by conditions at serializable; expected prevented, 40001 at c2 (COMMIT), got occurs' \
+	'G2 with two anti-dependency edges at serializable; expected prevented, 40001 at w1x without a wait, got occurs' \
+	'G1c circular information flow at serializable; expected prevented, 40001 at c2 (COMMIT), got prevented' \
+	'G0 dirty write at serializable; expected prevented, 40001 at w2x after a wait, got prevented, waits' \
+	'OTV observed transaction vanishes at serializable; expected prevented, 40001 at w2x after a wait, got prevented, waits'
+red isolation/hermitage "$hermitage" 's/^(step w.*;) \}/\1 COMMIT; BEGIN; }/' \
+	'G0 dirty write at read committed; expected prevented, waits, got occurs' \
+	'G1a aborted read at read committed; expected prevented, got occurs' \
+	'G1b intermediate read at read committed; expected prevented, got occurs' \
+	'G1c circular information flow at read committed; expected prevented, got occurs'
+red isolation/hermitage isolation/hermitage/otv.spec \
+	's/^(step w2x .*;) \}/\1 COMMIT; BEGIN; }/; s/^step c2 .*/step c2 { UPDATE test SET value = 11 WHERE id = 1; COMMIT; }/' \
+	'OTV observed transaction vanishes at read committed; expected prevented, waits, got occurs'
+
+red isolation/unrelated isolation/unrelated_keys.spec "$weaker" 'decisions run again, of 14 interleavings' \
+	'the second COMMIT is refused'
+red isolation/unrelated isolation/unrelated_keys.spec 's/SELECT id FROM item WHERE id = [23];/SELECT count(*) FROM item;/' \
+	'false conflict possible'
+red isolation/unrelated isolation/unrelated_keys.spec 's/^step w1 .*/step w1 { SELECT 1; }/' 'invariant both'
+red isolation/unrelated isolation/unrelated_keys_apart.spec 's/3001/5/' 'decisions run again; expected 0' \
+	'nobody is refused anything'
+red isolation/unrelated isolation/doctors_serializable.spec \
+	's/read \{ SELECT count\(\*\)/read { SELECT count(*) > 0/; s/ AND \(SELECT .*\) > 1//' \
+	'of these, those that met just what had been refused; expected 0'
+
+keep='s/CREATE TABLE/CREATE TABLE IF NOT EXISTS/; s/DROP TABLE/DELETE FROM/'
+red isolation/unrunnable isolation/blocked_step.spec 's/^permutation w1 w2 c2 c1/permutation w1 w2 c1 c2/' \
+	'the second permutation is refused' 'permutations judged' 'in which a step waited'
+red isolation/unrunnable isolation/blocked_step.spec "$keep" 'tables left behind'
+red isolation/unrunnable isolation/blocked_step.spec 's/^teardown .*//' 'what else went wrong'
+red isolation/unrunnable isolation/unknown_step.spec 's/r3/r2 r1/' 'unknown_step.spec is refused'
+red isolation/unrunnable isolation/unused_step.spec 's/^permutation .*/& c1/' 'unused_step.spec is refused'
+
+red isolation/lost isolation/lost_session.spec 's/BEGIN;/SELECT 1;/' 'invariant committed' 'permutations that end so: t1 lost'
+red isolation/lost isolation/lost_session.spec 's/terminate t1/terminate t2/' 'permutations that end so: t1 lost; t2 committed'
+red isolation/lost isolation/lost_session.spec 's/^permutation w1 w1_last c1/& vanishes/' 'vanishes: kill t1'
+red isolation/lost isolation/lost_session.spec "$keep" 'tables left behind'
+red isolation/lost isolation/lost_session.spec 's/^teardown .*//' 'what the lab could not do' 'permutations that have a verdict'
+
+echo "$rows checks, each seen red"

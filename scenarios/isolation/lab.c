@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum
-{
-	STEP_LIMIT_MS = 30000
-};
-
 
 /* --- telling --- */
 
@@ -33,13 +28,20 @@ note_violation(Scene *scene, const SpecCheck *check)
 	note_lines(scene, text_get(&check->story));
 }
 
-static void
-note_report(Scene *scene, const char *file, const SpecReport *report)
+void
+note_spec(Scene *scene, const char *file, const SpecReport *report)
 {
 	note(scene,
 		 "%s: %" PRIu64 " interleavings, %" PRIu64 " times a step waited, %" PRId64 " retries after 40001, %" PRId64
 		 " after 40P01",
 		 file, report->run, report->waits, report->retries_40001, report->retries_40p01);
+	if (report->false_conflicts > 0)
+	{
+		note(scene,
+			 "    %" PRId64 " of the retries after 40001 met just what had been refused: false conflict possible: "
+			 "sequential scan / page lock",
+			 report->false_conflicts);
+	}
 	for (int i = 0; i < report->outcome_count; i++)
 	{
 		note(scene, "    %" PRIu64 " x %s", report->outcomes[i].count, report->outcomes[i].text);
@@ -49,22 +51,63 @@ note_report(Scene *scene, const char *file, const SpecReport *report)
 
 /* --- judging --- */
 
-SpecReport *
-judge_spec(Scene *scene, const char *file, const char *prepared)
+static SpecFile *
+read_spec(Scene *scene, const char *file)
 {
 	char *inside = string_format("isolation/%s", file);
 	SpecFile *spec = spec_file_read(scene_sql(scene, inside));
-	SpecReport *report;
 
 	free(inside);
+	return spec;
+}
+
+static SpecReport *
+judge(Scene *scene, const char *file, const SpecJudging *where)
+{
+	SpecFile *spec = read_spec(scene, file);
+	SpecJudging judging = *where;
+	SpecReport *report;
+
 	require(scene, spec != NULL);
-	report = spec_judge(spec, &(SpecJudging){.server = scene_server(scene),
-											 .prepared = prepared,
-											 .jobs = 1,
-											 .seed = scene_seed(scene),
-											 .step_limit_ms = STEP_LIMIT_MS});
+	judging.jobs = 1;
+	judging.seed = scene_seed(scene);
+	judging.step_limit_ms = SPEC_STEP_LIMIT_MS;
+	report = spec_judge(spec, &judging);
 	spec_file_free(spec);
-	note_report(scene, file, report);
+	return report;
+}
+
+SpecReport *
+judge_spec_in_place(Scene *scene, const char *file)
+{
+	return judge(scene, file, &(SpecJudging){.server = scene_conninfo(scene), .in_place = true});
+}
+
+void
+check_unreadable(Scene *scene, const char *file, const char *words)
+{
+	char reason[512] = "read, and not refused";
+	SpecFile *spec;
+	const char *found;
+
+	notice_expect_errors(true);
+	spec = read_spec(scene, file);
+	notice_expect_errors(false);
+	if (spec == NULL)
+	{
+		notice_last_error(reason, sizeof(reason));
+	}
+	spec_file_free(spec);
+	found = strstr(reason, file);
+	check_text(scene, found != NULL ? found : reason, words, "%s is refused before anything runs", file);
+}
+
+SpecReport *
+judge_spec(Scene *scene, const char *file, const char *prepared)
+{
+	SpecReport *report = judge(scene, file, &(SpecJudging){.server = scene_server(scene), .prepared = prepared});
+
+	note_spec(scene, file, report);
 	if (report->broken.length > 0 || report->refused.length > 0)
 	{
 		scene_broken(scene, "%s: %s", file, text_get(report->broken.length > 0 ? &report->broken : &report->refused));

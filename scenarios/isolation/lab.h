@@ -8,6 +8,9 @@
 #include "scenario.h"
 #include "spec.h"
 
+/* Then a step is cancelled, and nothing can be said. */
+#define SPEC_STEP_LIMIT_MS 30000
+
 /*
  * Judge sql/isolation/FILE: all that it explores and writes. Each interleaving starts from a copy of the database
  * `prepared`, to which nobody is connected, or with NULL from an empty one. Notes how many were run, what they cost, and how
@@ -15,6 +18,18 @@
  * certain makes it UNKNOWN. Free with spec_report_free().
  */
 extern SpecReport *judge_spec(Scene *scene, const char *file, const char *prepared);
+
+/*
+ * The same in the case's own database, where what the file leaves behind can be looked at afterwards, and what was set for the
+ * database before is in force. Says nothing; what is broken, refused or unknown is for the caller to look at.
+ */
+extern SpecReport *judge_spec_in_place(Scene *scene, const char *file);
+
+/* Notes how many interleavings were run, what they cost, and how often each outcome occurred: as judge_spec() does. */
+extern void note_spec(Scene *scene, const char *file, const SpecReport *report);
+
+/* One check: the file is refused before anything runs, as "FILE:LINE:COLUMN: why". */
+extern void check_unreadable(Scene *scene, const char *file, const char *words);
 
 /* `what` is "invariant NAME", "serializable" or "expect of the permutation in line N"; BROKEN when the file has none such. */
 
