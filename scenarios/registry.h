@@ -26,7 +26,14 @@
 	SCENARIO(33_c) \
 	SCENARIO(33_d) \
 	SCENARIO(33_e) \
-	SCENARIO(isolation_skew)
+	SCENARIO(isolation_skew) \
+	SCENARIO(isolation_like_rebuild) \
+	SCENARIO(isolation_like_consumers) \
+	SCENARIO(isolation_like_writers) \
+	SCENARIO(isolation_like_wrapped) \
+	SCENARIO(isolation_repair) \
+	SCENARIO(isolation_two_deletes) \
+	SCENARIO(isolation_counter_rows)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

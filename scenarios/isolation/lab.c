@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ERROR_AT " at " /* in an outcome: "40001 at w2" */
+
 enum
 {
 	STEP_LIMIT_MS = 30000
@@ -118,6 +120,37 @@ check_found(Scene *scene, const SpecReport *report, const char *what, const char
 	{
 		note_violation(scene, check);
 	}
+}
+
+void
+check_broken(Scene *scene, const SpecReport *report, const char *what, int64_t interleavings, const char *order,
+			 const char *detail)
+{
+	const SpecCheck *check = find(scene, report, what);
+
+	check_found(scene, report, what, order);
+	CHECK_EQ(scene, check->violated, interleavings, "%s: interleavings that break it", what);
+	check_text(scene, text_get(&check->detail), detail, "%s: what is wrong in the shortest", what);
+}
+
+void
+check_all_hold(Scene *scene, const SpecReport *report)
+{
+	for (int i = 0; i < report->check_count; i++)
+	{
+		check_always(scene, report, report->checks[i].what);
+	}
+}
+
+void
+judge_clean(Scene *scene, const char *file, const char *prepared, int64_t interleavings)
+{
+	SpecReport *report = judge_spec(scene, file, prepared);
+
+	CHECK_EQ(scene, report->run, interleavings, "%s: interleavings", file);
+	check_all_hold(scene, report);
+	CHECK_EQ(scene, outcomes_with(report, ERROR_AT), 0, "interleavings in which a step ends in an error");
+	spec_report_free(report);
 }
 
 int64_t

@@ -27,6 +27,16 @@ extern void check_always(Scene *scene, const SpecReport *report, const char *wha
  */
 extern void check_found(Scene *scene, const SpecReport *report, const char *what, const char *order);
 
+/* Checks: that many interleavings, and no more, break it; the shortest is `order`, and `detail` is what was wrong there. */
+extern void check_broken(Scene *scene, const SpecReport *report, const char *what, int64_t interleavings,
+						 const char *order, const char *detail);
+
+/* Checks: everything that the file says must hold does so in every interleaving. */
+extern void check_all_hold(Scene *scene, const SpecReport *report);
+
+/* Judge, and check that so many interleavings were run, that all holds in each, and that no step of any ends in an error. */
+extern void judge_clean(Scene *scene, const char *file, const char *prepared, int64_t interleavings);
+
 /* How many interleavings ended in an outcome whose words contain `part`, e.g. "40001 at c2". */
 extern int64_t outcomes_with(const SpecReport *report, const char *part);
 
