@@ -3,14 +3,17 @@
  *
  * Claim      Of requests that meet at one pair each is answered by the state that the one before it left, and writes an
  *            event only if it changes that; numbers have no gap whoever rolls back.
- * Method     All interleavings, judged after each step by the invariants of the like system, and by every serial order of
- *            the writers: what each was answered, facts and events. like_set() as it is, one call in its transaction:
- *            like_writers_same_pair, like_writers_two_pairs (one writer rolls back and tries again),
- *            like_against_unlike_first (a pair that has no row yet), like_against_unlike (a liked pair, a like and two
- *            unlikes). like_writers_statements: what it does inside, a step each. Then twins over the same files.
- * Expect     Everything holds. The write path of one statement (M35) answers a first unlike as if nothing had happened
- *            before it; without the lock on the fact row (M04) a request decides by a state that has just ended, and meets
- *            the key of the outbox, 23505.
+ * Method     All interleavings, judged after each step by the invariants of the like system (sql/isolation/like_judged.sql),
+ *            and by every serial order of the writers: what each was answered, facts and events. like_set() as it is, one
+ *            call in its transaction (BEGIN is part of the setup): like_writers_same_pair, like_writers_two_pairs (one
+ *            writer rolls back and tries again), like_against_unlike_first (a pair that has no row yet), like_against_unlike
+ *            (a liked pair, a like and two unlikes). like_writers_statements: what the function does inside, a step each, for
+ *            both; ..._and_call: for one of them, against a call. Then twins over the same files.
+ * Expect     Everything holds. The write path of one statement (M35) answers as if there were no row, and loses the request.
+ *            Without the lock on the fact row (M04) a call that comes between the other's lock and its change decides by
+ *            the state that is about to end, and meets the key of the outbox, 23505; against another call it cannot, because
+ *            already its placeholder waits. Where the event takes its version from the row the key is not met either:
+ *            one like more is counted.
  * Not shown  Requests that touch several pairs (isolation/like-wrapped). Interleavings are of whole statements (L22).
  */
 #include "like_specs.h"

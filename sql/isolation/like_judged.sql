@@ -53,7 +53,7 @@ CREATE VIEW broken_counts AS
 				WHERE o.item_id = i.item_id AND NOT EXISTS (SELECT FROM processed_event p WHERE p.seq = o.seq)) e
 		WHERE c.n + e.pending_delta IS DISTINCT FROM f.facts OR abs(c.n - f.facts) > e.pending;
 
--- The watermark is the end of the contiguous run of registered numbers.
+-- The watermark is the end of the contiguous run of registered numbers; with 3, unprocessed events are no more than the lag.
 CREATE VIEW broken_watermark AS
 	SELECT w.applied_upto, r.run_end, (SELECT s.last FROM like_seq s) AS last
 		FROM counter_watermark w, (
