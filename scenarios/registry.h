@@ -40,7 +40,14 @@
 	SCENARIO(isolation_hermitage) \
 	SCENARIO(isolation_unrelated) \
 	SCENARIO(isolation_unrunnable) \
-	SCENARIO(isolation_lost)
+	SCENARIO(isolation_lost) \
+	SCENARIO(isolation_like_rebuild) \
+	SCENARIO(isolation_like_consumers) \
+	SCENARIO(isolation_like_writers) \
+	SCENARIO(isolation_like_wrapped) \
+	SCENARIO(isolation_repair) \
+	SCENARIO(isolation_two_deletes) \
+	SCENARIO(isolation_counter_rows)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

@@ -35,6 +35,36 @@ red() { # case, files below sql/ (a pattern), edit for sed -E, part...
 	done
 }
 
+# Several edits of files that a case judges one after another, seen in one run: `change`, then `see`, then `seen` for each.
+fresh_copy() {
+	rm -rf "$work/sql"
+	cp -R "$home/sql" "$work/sql"
+}
+
+change() { # file below sql/, edit for sed -E; or = and the file, below sql/, that takes its place
+	case $2 in
+	=*) cp "$home/sql/${2#=}" "$work/sql/$1" ;;
+	*) sed -E -i "$2" "$work/sql/$1" ;;
+	esac
+	if cmp -s "$home/sql/$1" "$work/sql/$1"; then
+		printf '' >"$work/output"
+		fail "'$2' changes nothing in $1"
+	fi
+}
+
+see() { # case
+	local got=0
+	"$program" "$1" --sql "$work/sql" >"$work/output" 2>&1 || got=$?
+	cp "$COUNTERPROOF_EVIDENCE/output.txt" "$work/output"
+	((got == 1)) || fail "$1: exit $got instead of 1"
+}
+
+seen() { # step, part of the line of a check of it that must fail
+	awk -v "step=step     $1" '/^step /{on = $0 == step} on && /^FAIL /' "$work/output" | grep -qF "$2" ||
+		fail "step $1: no FAIL of \"$2\""
+	rows=$((rows + 1))
+}
+
 stricter='s/REPEATABLE READ/SERIALIZABLE/'
 weaker='s/SERIALIZABLE/REPEATABLE READ/'
 
@@ -106,8 +136,141 @@ got=0
 PATH=$work/no-psql "$program" isolation/psql >"$work/output" 2>&1 || got=$?
 ((got == 4)) || fail "isolation/psql without psql: exit $got instead of 4"
 grep -q '^isolation/psql *SKIP .*psql is not installed' "$work/output" || fail 'isolation/psql without psql: not SKIP'
+# The like system's own transactions: twins that are none, wrong orders put right, right ones put wrong.
+fresh_copy
+change isolation/like_install_statements.spec 's/(step il .*) FOR UPDATE/\1/'
+change isolation/like_snapshot_statements.spec 's/REPEATABLE READ/READ COMMITTED/'
+change isolation/like_install_sum_first.spec =isolation/like_install_statements.spec
+change isolation/like_snapshot_read_committed.spec =isolation/like_snapshot_statements.spec
+change like/mutants/M18/rebuild_install.sql =like/rebuild_install.sql
+change like/mutants/M36/rebuild_install.sql =like/rebuild_install.sql
+change like/mutants/M33/consume.sql =like/consume.sql
+see isolation/like-rebuild
+holds='interleavings in which it holds'
+shortest='shortest interleaving that breaks it'
+seen 'statement by statement: the consumer and an install' "invariant counts: $holds"
+seen 'statement by statement: a writer and a snapshot' "invariant counts: $holds"
+seen 'sum before the lock, statement by statement' "invariant counts: $shortest"
+seen 'a snapshot for each of the two statements' "invariant counts: $shortest"
+seen 'M18: sum before the lock' "invariant counts: $shortest"
+seen 'M36: one statement' "invariant counts: $shortest"
+seen 'M33: base_seq read in the statement that waits' "invariant counts: $shortest"
 
-echo "$rows edits, each seen red"
+fresh_copy
+change like/rebuild_install.sql =like/mutants/M18/rebuild_install.sql
+see isolation/like-rebuild
+seen 'as they are' "invariant counts: $holds"
+
+fresh_copy
+change isolation/like_consumers_statements.spec 's/(WHERE id = 1) FOR UPDATE/\1/'
+change like/mutants/M13/consume.sql =like/consume.sql
+change like/consume.sql 's/v_fresh := v_listed - v_known/v_fresh := v_listed/'
+see isolation/like-consumers
+seen 'batches that share events' 'interleavings in which a step ends in an error'
+seen 'batches that share nothing, statement by statement' "invariant watermark: $holds"
+
+fresh_copy
+change like/consume.sql =like/mutants/M13/consume.sql
+change like/mutants/M13/consume.sql =like/consume.sql
+see isolation/like-consumers
+seen 'batches that share nothing' "invariant watermark: $holds"
+seen 'batches that share nothing' "invariant drained: $holds"
+seen 'M13: no lock on the watermark row' "invariant watermark: $shortest"
+
+fresh_copy
+change isolation/like_writers_statements.spec 's/ FOR UPDATE//'
+change isolation/like_writers_statements_and_call.spec 's/ FOR UPDATE//'
+change isolation/like_writers_unlocked.spec =isolation/like_writers_statements_and_call.spec
+change like/mutants/M35/write.sql =like/write.sql
+see isolation/like-writers
+seen 'two writers of one pair that has a row, statement by statement' "invariant events: $holds"
+seen 'one statement by statement, one as it is' "invariant events: $holds"
+seen 'M35: one statement with CTEs' "serializable: $shortest"
+seen 'the old state read without the lock, statement by statement' "invariant events: $shortest"
+
+fresh_copy
+change like/mutants/M04/write.sql =like/write.sql
+change like/write.sql =like/mutants/M35/write.sql
+see isolation/like-writers
+seen 'two writers of one pair that nobody has touched' "serializable: $holds"
+seen 'a like against an unlike of a pair that nobody has touched' "serializable: $holds"
+seen 'M04: the fact row is not locked' 'interleavings in which the key of the outbox is met'
+
+fresh_copy
+change like/consume.sql "s/'APPLIED' END/'COVERED' END/"
+see isolation/like-consumers
+seen 'batches that share nothing' "invariant effects: $holds"
+
+fresh_copy
+change like/write.sql 's/last = s.last \+ 1/last = s.last + 2/; s/version := version \+ 1/version := version + 2/'
+see isolation/like-writers
+seen 'two writers of one pair that nobody has touched' "invariant facts: $holds"
+seen 'two writers of one pair that nobody has touched' "invariant numbers: $holds"
+
+# The number drawn before the row is locked; the old state not compared.
+fresh_copy
+change like/write.sql 's/UPDATE like_seq s SET last = s.last \+ 1 (WHERE s.id = 1) RETURNING s.last INTO STRICT seq;/SELECT s.last + 1 INTO STRICT seq FROM like_seq s \1; UPDATE like_seq s SET last = like_set.seq \1;/'
+see isolation/like-writers
+seen 'two writers of two pairs, one of whom rolls back first' 'interleavings in which a step ends in an error'
+
+fresh_copy
+change like/write.sql 's/changed := liked <> p_want/changed := true/'
+see isolation/like-writers
+seen 'a like against two unlikes of a liked pair' "invariant events: $holds"
+
+fresh_copy
+change isolation/like_wrapped_reverse.spec '/^session b/,$ { s/, 2, true/, 0, true/; s/, 1, true/, 2, true/; s/, 0, true/, 1, true/ }'
+change isolation/like_unrelated_repeatable_read.spec 's/REPEATABLE READ/READ COMMITTED/'
+see isolation/like-wrapped
+seen 'Read Committed: two likes in one transaction against the same in reverse' 'interleavings with a deadlock'
+seen 'Repeatable Read: two likes that have nothing in common' 'whole transactions run again after 40001'
+
+fresh_copy
+change isolation/like_wrapped_reverse.spec '/^retry/d'
+change isolation/like_unrelated_repeatable_read.spec '/^retry/d'
+see isolation/like-wrapped
+seen 'Read Committed: two likes in one transaction against the same in reverse' 'whole transactions run again after 40P01'
+seen 'Repeatable Read: two likes that have nothing in common' "invariant stored: $holds"
+
+fresh_copy
+change isolation/repair_locks_then_counts.spec 's/ FOR UPDATE//'
+change isolation/repair_locks_then_counts_rollback.spec 's/SET n = \(SELECT count.*\) WHERE/SET n = n WHERE/'
+change isolation/repair_one_statement.spec 's/READ COMMITTED/REPEATABLE READ/'
+change isolation/repair_repeatable_read.spec 's/REPEATABLE READ/READ COMMITTED/'
+see isolation/repair
+seen 'lock, then count; the writer commits' "invariant drifted: $holds"
+seen 'lock, then count; the writer rolls back' "invariant drifted: $holds"
+seen 'one statement at Read Committed' 'interleavings in which the server refuses anything'
+seen 'one statement at Repeatable Read, retried whole' "invariant drifted: $holds"
+
+fresh_copy
+change isolation/repair_repeatable_read.spec '/^retry/d'
+see isolation/repair
+seen 'one statement at Repeatable Read, retried whole' "invariant drifted: $holds"
+
+fresh_copy
+change isolation/two_deletes.spec "s/n - current_setting.*::int/n - 1/"
+change isolation/two_deletes_unguarded.spec =isolation/two_deletes.spec
+see isolation/two-deletes
+seen 'down by what was removed' "invariant drifted: $holds"
+seen 'down by what was removed' "invariant negative: $holds"
+seen 'down by one' "invariant drifted: $shortest"
+seen 'down by one' "invariant negative: $shortest"
+
+fresh_copy
+change isolation/counter_rows_unordered.spec =isolation/counter_rows_sorted.spec
+change isolation/counter_rows_sorted.spec =isolation/counter_rows_unordered.spec
+change isolation/counter_rows_summed.spec 's/count\(\*\) AS likes/1 AS likes/'
+see isolation/counter-rows
+seen 'as they came' 'interleavings with a deadlock'
+seen 'sorted by post' 'interleavings in which a step ends in an error'
+seen 'locked in order, one sum a post' "invariant both: $holds"
+
+fresh_copy
+change isolation/counter_rows_unordered.spec '/^retry/d'
+see isolation/counter-rows
+seen 'as they came' "invariant both: $holds"
+
 
 # Hermitage's rows. A level that prevents more, one that prevents less, a write that others see before its transaction ends, a
 # transaction whose effect is taken back: between them each anomaly is seen to occur where it must not, and the other way around.

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ERROR_AT " at " /* in an outcome: "40001 at w2" */
+
 
 /* --- telling --- */
 
@@ -180,6 +182,37 @@ check_cost(Scene *scene, const SpecReport *report, int64_t waits, int64_t retrie
 	check_text(scene, cost, expected, "what the %" PRIu64 " interleavings cost", report->run);
 	free(cost);
 	free(expected);
+}
+
+void
+check_broken(Scene *scene, const SpecReport *report, const char *what, int64_t interleavings, const char *order,
+			 const char *detail)
+{
+	const SpecCheck *check = find(scene, report, what);
+
+	check_found(scene, report, what, order);
+	check_violations(scene, report, what, interleavings);
+	check_text(scene, text_get(&check->detail), detail, "%s: what is wrong in the shortest", what);
+}
+
+void
+check_all_hold(Scene *scene, const SpecReport *report)
+{
+	for (int i = 0; i < report->check_count; i++)
+	{
+		check_always(scene, report, report->checks[i].what);
+	}
+}
+
+void
+judge_clean(Scene *scene, const char *file, const char *prepared, int64_t interleavings)
+{
+	SpecReport *report = judge_spec(scene, file, prepared);
+
+	CHECK_EQ(scene, report->run, interleavings, "%s: interleavings", file);
+	check_all_hold(scene, report);
+	CHECK_EQ(scene, outcomes_with(report, ERROR_AT), 0, "interleavings in which a step ends in an error");
+	spec_report_free(report);
 }
 
 int64_t

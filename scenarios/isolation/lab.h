@@ -47,6 +47,15 @@ extern void check_violations(Scene *scene, const SpecReport *report, const char 
 
 /* One check of what all interleavings together cost: steps that waited, retries after 40001; and none after 40P01. */
 extern void check_cost(Scene *scene, const SpecReport *report, int64_t waits, int64_t retries_40001);
+/* Checks: that many interleavings, and no more, break it; the shortest is `order`, and `detail` is what was wrong there. */
+extern void check_broken(Scene *scene, const SpecReport *report, const char *what, int64_t interleavings,
+						 const char *order, const char *detail);
+
+/* Checks: everything that the file says must hold does so in every interleaving. */
+extern void check_all_hold(Scene *scene, const SpecReport *report);
+
+/* Judge, and check that so many interleavings were run, that all holds in each, and that no step of any ends in an error. */
+extern void judge_clean(Scene *scene, const char *file, const char *prepared, int64_t interleavings);
 
 /* How many interleavings ended in an outcome whose words contain `part`, e.g. "40001 at c2". */
 extern int64_t outcomes_with(const SpecReport *report, const char *part);
