@@ -82,6 +82,13 @@ need() { # group...
 	touch "$stamp"
 }
 
+# The same for what one case can do without, and says so itself. Asked for once.
+want() { # group...
+	local stamp
+	printf -v stamp '%s-' "$build/.have" "$@"
+	(need "$@") || { say "going on: a case that needs them is skipped" && touch "$stamp"; }
+}
+
 
 # --- PostgreSQL: found on the machine, else the pinned binaries in the cache ---
 
@@ -214,12 +221,13 @@ build_failed() { # log
 
 # --- one call ---
 
-# Sets major, and whether a server is needed at all; options are judged by the lab itself.
+# Sets major, and whether a server and a client are needed at all; options are judged by the lab itself.
 read_options() {
 	local argument last=''
 	for argument; do
 		case $argument in
 			--pg=*) major=${argument#*=} ;;
+			isolation | isolation/* | all) wants_client=true ;;
 			--pg-bin | --pg-bin=* | --server | --server=* | --help | -h) wants_server=false ;;
 		esac
 		if [[ $last == --pg ]]; then
@@ -275,6 +283,7 @@ command=${1-help}
 major=${COUNTERPROOF_PG:-16}
 pg_bin=''
 wants_server=true
+wants_client=false
 if [[ $command == list || $command == help || $command == isolationtester || -n ${COUNTERPROOF_SERVER-}${COUNTERPROOF_PG_BIN-} ]]; then
 	wants_server=false
 fi
@@ -299,7 +308,7 @@ export COUNTERPROOF_COMMIT
 
 case $command in
 	test)
-		prepare build test
+		prepare build test client
 		build_tree asan "$build/asan"
 		build_tree tsan "$build/tsan"
 		build_tree dev "$build/dev"
@@ -329,6 +338,9 @@ case $command in
 		;;
 	*)
 		prepare build
+		if $wants_client && [[ $command != list ]]; then
+			want client
+		fi
 		build_tree release "$build"
 		exec 9>&-
 		exec "$build/counterproof" "$@"

@@ -72,8 +72,8 @@ command_help(const Options *options, const char *const *words, int word_count)
 		{
 			print_command(command);
 		}
-		printf("\nOptions, before or after the words\n");
-		options_print_help(stdout);
+		printf("\nOptions of runs, before or after the words; `help COMMAND` has those of a command\n");
+		options_print_help(stdout, FOR_RUN);
 		print_exit_codes();
 		return EXIT_CODE_PASS;
 	}
@@ -83,10 +83,10 @@ command_help(const Options *options, const char *const *words, int word_count)
 		{
 			print_command(command);
 			print_words(command);
-			if (command->takes_options)
+			if (command->options != FOR_NONE)
 			{
 				printf("\nOptions, before or after the words\n");
-				options_print_help(stdout);
+				options_print_help(stdout, command->options);
 				print_exit_codes();
 			}
 			return EXIT_CODE_PASS;

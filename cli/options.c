@@ -51,6 +51,7 @@ typedef struct
 	double least, most;
 	const char *argument; /* as help names it; NULL for a flag */
 	const char *help;     /* NULL: not shown, for run.sh and tests */
+	int commands;         /* that know it: FOR_... */
 	bool replayed;        /* a run of the same needs it */
 } OptionRow;
 
@@ -59,55 +60,55 @@ typedef struct
 /* clang-format off */
 static const OptionRow ROWS[] = {
 	{"seed", 0, "COUNTERPROOF_SEED", TYPE_SEED, IN_RUNNER(seed), 0, 9223372036854775807.0, "N|random",
-	 "draw everything random from N (default 32, the suite's own); random draws one", false},
+	 "draw everything random from N (default 32, the suite's own); random draws one", FOR_RUNS, false},
 	{"repeat", 0, "COUNTERPROOF_REPEAT", TYPE_INT, IN_RUNNER(repeat), 1, REPEAT_MAX, "N",
-	 "run each case N times", true},
+	 "run each case N times", FOR_RUN, true},
 	{"until-fail", 0, "COUNTERPROOF_UNTIL_FAIL", TYPE_FLAG, IN_RUNNER(until_fail), 0, 1, NULL,
-	 "repeat until something does not pass", false},
+	 "repeat until something does not pass", FOR_RUN, false},
 	{"jobs", 0, "COUNTERPROOF_JOBS", TYPE_INT, IN_RUNNER(jobs), 1, JOBS_MAX, "N",
-	 "cases side by side (default: processors, at most 4); never changes the order of output.txt", true},
+	 "cases side by side (default: processors, at most 4); never changes the order of output.txt", FOR_RUNS, true},
 	{"shard", 0, "COUNTERPROOF_SHARD", TYPE_SHARD, offsetof(Options, shard), 1, SHARDS_MAX, "I/N",
-	 "run the I-th of N parts of the selection", true},
+	 "run the I-th of N parts of the selection", FOR_RUN | FOR_ALL | FOR_MUTANTS | FOR_CRASHPOINTS | FOR_LIST, true},
 	{"variant", 0, "COUNTERPROOF_VARIANT", TYPE_TEXT, IN_RUNNER(variant), 0, 0, "ID",
-	 "run the cases over this twin of the system, one of those that `help mutants` lists", true},
+	 "run the cases over this twin of the system, one of those that `help mutants` lists", FOR_RUN, true},
 	{"brief", 0, "COUNTERPROOF_BRIEF", TYPE_FLAG, offsetof(Options, brief), 0, 1, NULL,
-	 "mutants: run each twin only over the case that must catch it", false},
+	 "run each twin only over the case that must catch it", FOR_MUTANTS | FOR_ALL, false},
 	{"points", 0, "COUNTERPROOF_POINTS", TYPE_POINTS, offsetof(Options, points), 1, POINTS_MAX, "A-B",
-	 "crashpoints: only these points, or one", true},
-	{"point", 0, NULL, TYPE_POINTS, offsetof(Options, points), 1, POINTS_MAX, "N", NULL, true},
+	 "only these points, or one", FOR_CRASHPOINTS, true},
+	{"point", 0, NULL, TYPE_POINTS, offsetof(Options, points), 1, POINTS_MAX, "N", NULL, FOR_CRASHPOINTS, true},
 	{"fault", 0, "COUNTERPROOF_FAULT", TYPE_FAULT, offsetof(Options, fault), 0, 0, "NAME",
-	 "crashpoints: only this one of kill-client, cut, stop-server, pause", true},
+	 "only this one of kill-client, cut, stop-server, pause", FOR_CRASHPOINTS, true},
 	{"sample", 0, "COUNTERPROOF_SAMPLE", TYPE_INT, offsetof(Options, sample), 1, POINTS_MAX, "N",
-	 "crashpoints: only N runs, drawn by the seed, spread over points and faults", true},
+	 "only N runs, drawn by the seed, spread over points and faults", FOR_CRASHPOINTS, true},
 	{"order", 0, "COUNTERPROOF_ORDER", TYPE_TEXT, offsetof(Options, order), 0, 0, "STEPS",
-	 "spec: only this interleaving, names of steps and faults", true},
+	 "only this interleaving, names of steps and faults", FOR_SPEC, true},
 	{"each", 0, "COUNTERPROOF_EACH", TYPE_FLAG, offsetof(Options, each), 0, 1, NULL,
-	 "spec: each written permutation is a case of its own", false},
+	 "each written permutation is a case of its own", FOR_SPEC, false},
 	{"timeout", 0, "COUNTERPROOF_TIMEOUT", TYPE_INT, IN_RUNNER(timeout_s), 1, TIMEOUT_MAX_S, "S",
-	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN", true},
+	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN", FOR_RUNS, true},
 	{"scale", 0, "COUNTERPROOF_SCALE", TYPE_REAL, IN_RUNNER(scale), 0.1, 1000, "F",
-	 "multiply every deadline by F, on a slow or busy machine", true},
+	 "multiply every deadline by F, on a slow or busy machine", FOR_RUNS, true},
 	{"fail-fast", 0, "COUNTERPROOF_FAIL_FAST", TYPE_FLAG, IN_RUNNER(fail_fast), 0, 1, NULL,
-	 "start nothing more after the first case that does not pass", false},
+	 "start nothing more after the first case that does not pass", FOR_RUN, false},
 	{"keep", 0, "COUNTERPROOF_KEEP", TYPE_FLAG, IN_RUNNER(keep), 0, 1, NULL,
-	 "leave the server up, print the psql line and what ends it; keep all logs and histories", false},
+	 "leave the server up, print the psql line and what ends it; keep all logs and histories", FOR_RUN, false},
 	{"evidence", 0, "COUNTERPROOF_EVIDENCE", TYPE_TEXT, IN_RUNNER(evidence_root), 0, 0, "DIR",
-	 "write the evidence there (default: evidence/ of the checkout)", false},
+	 "write the evidence there (default: evidence/ of the checkout)", FOR_RUNS, false},
 	{"pg", 0, "COUNTERPROOF_PG", TYPE_INT, IN_RUNNER(pg_major), 10, 99, "MAJOR",
-	 "the server's major version (default 16)", true},
+	 "the server's major version (default 16)", FOR_RUNS, true},
 	{"pg-bin", 0, "COUNTERPROOF_PG_BIN", TYPE_TEXT, IN_RUNNER(pg_bin), 0, 0, "DIR",
-	 "the folder of the server's binaries", true},
+	 "the folder of the server's binaries", FOR_EVERY, true},
 	{"server", 0, "COUNTERPROOF_SERVER", TYPE_TEXT, IN_RUNNER(server), 0, 0, "CONNINFO",
-	 "use an existing server (of version --pg, with a role that may create databases); cases that need to break one are skipped", true},
+	 "use an existing server (of version --pg, with a role that may create databases); cases that need to break one are skipped", FOR_RUN | FOR_ALL | FOR_SPEC, true},
 	{"color", 0, "COUNTERPROOF_COLOR", TYPE_COLOR, IN_RUNNER(color), 0, 0, "WHEN",
-	 "auto, always or never; auto means on a terminal", false},
+	 "auto, always or never; auto means on a terminal", FOR_EVERY, false},
 	{"verbose", 'v', "COUNTERPROOF_VERBOSE", TYPE_FLAG, IN_RUNNER(verbose), 0, 1, NULL,
-	 "show each line of each case", false},
-	{"help", 'h', NULL, TYPE_FLAG, offsetof(Options, help), 0, 1, NULL, "show this", false},
-	{"home", 0, "COUNTERPROOF_HOME", TYPE_TEXT, offsetof(Options, home), 0, 0, "DIR", NULL, false},
-	{"programs", 0, "COUNTERPROOF_PROGRAMS", TYPE_TEXT, IN_RUNNER(programs), 0, 0, "DIR", NULL, false},
-	{"sql", 0, "COUNTERPROOF_SQL", TYPE_TEXT, IN_RUNNER(sql), 0, 0, "DIR", NULL, false},
-	{"commit", 0, "COUNTERPROOF_COMMIT", TYPE_TEXT, IN_RUNNER(commit), 0, 0, "HASH", NULL, false},
+	 "show each line of each case", FOR_RUNS, false},
+	{"help", 'h', NULL, TYPE_FLAG, offsetof(Options, help), 0, 1, NULL, "show this", FOR_EVERY, false},
+	{"home", 0, "COUNTERPROOF_HOME", TYPE_TEXT, offsetof(Options, home), 0, 0, "DIR", NULL, FOR_EVERY, false},
+	{"programs", 0, "COUNTERPROOF_PROGRAMS", TYPE_TEXT, IN_RUNNER(programs), 0, 0, "DIR", NULL, FOR_EVERY, false},
+	{"sql", 0, "COUNTERPROOF_SQL", TYPE_TEXT, IN_RUNNER(sql), 0, 0, "DIR", NULL, FOR_EVERY, false},
+	{"commit", 0, "COUNTERPROOF_COMMIT", TYPE_TEXT, IN_RUNNER(commit), 0, 0, "HASH", NULL, FOR_EVERY, false},
 };
 /* clang-format on */
 
@@ -122,12 +123,19 @@ typedef enum
 	GIVEN_LINE
 } Given;
 
+#define BIT(row) ((uint64_t) 1 << (row))
+_Static_assert(ROW_COUNT <= 64, "a bit for each row");
+
 /* Which option was named where, and by which word a message calls it. */
-typedef struct
+static Given
+given_where(const Options *options, const OptionRow *row)
 {
-	Options *options;
-	Given given[ROW_COUNT];
-} Reading;
+	uint64_t bit = BIT(row - ROWS);
+
+	return (options->on_line & bit) != 0          ? GIVEN_LINE
+		   : (options->in_environment & bit) != 0 ? GIVEN_ENVIRONMENT
+												  : GIVEN_NOWHERE;
+}
 
 static const OptionRow *
 row_find(const char *name)
@@ -330,15 +338,15 @@ append_range(Text *text, const OptionRow *row)
 }
 
 static bool
-take(Reading *reading, const OptionRow *row, const char *value, Given given)
+take(Options *options, const OptionRow *row, const char *value, Given given)
 {
 	Text name = {0};
 	Text range = {0};
-	bool done = read_value(row, value, (char *) reading->options + row->offset);
+	bool done = read_value(row, value, (char *) options + row->offset);
 
 	if (done)
 	{
-		reading->given[row - ROWS] = given;
+		*(given == GIVEN_LINE ? &options->on_line : &options->in_environment) |= BIT(row - ROWS);
 	}
 	else
 	{
@@ -373,13 +381,13 @@ set_defaults(Options *options)
 }
 
 static bool
-read_environment(Reading *reading)
+read_environment(Options *options)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
 	{
 		const char *value = ROWS[i].variable == NULL ? NULL : getenv(ROWS[i].variable);
 
-		if (value != NULL && value[0] != '\0' && !take(reading, &ROWS[i], value, GIVEN_ENVIRONMENT))
+		if (value != NULL && value[0] != '\0' && !take(options, &ROWS[i], value, GIVEN_ENVIRONMENT))
 		{
 			return false;
 		}
@@ -426,7 +434,7 @@ is_whole(const char *word, const char *name)
 
 /* One answer of getopt_long() for a word that begins with a hyphen: take the option, or say what is wrong. */
 static bool
-take_option(Reading *reading, int answer, char **argv)
+take_option(Options *options, int answer, char **argv)
 {
 	bool refused = answer == '?' || answer == ':';
 	bool separate = optarg != NULL && optarg == argv[optind - 1];
@@ -458,27 +466,26 @@ take_option(Reading *reading, int answer, char **argv)
 		report_error("--%s needs a value: %s", row->name, row->argument);
 		return false;
 	}
-	return take(reading, row, row->argument == NULL ? "1" : optarg, GIVEN_LINE);
+	return take(options, row, row->argument == NULL ? "1" : optarg, GIVEN_LINE);
 }
 
 /* Letters are for flags only. */
 static bool
-take_letter(Reading *reading, int letter)
+take_letter(Options *options, int letter)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
 	{
 		if (ROWS[i].letter == letter)
 		{
-			return take(reading, &ROWS[i], "1", GIVEN_LINE);
+			return take(options, &ROWS[i], "1", GIVEN_LINE);
 		}
 	}
 	return false;
 }
 
 static bool
-read_line(Reading *reading, int argc, char **argv)
+read_line(Options *options, int argc, char **argv)
 {
-	Options *options = reading->options;
 	struct option longs[ROW_COUNT + 1] = {{0}};
 	/* "-": words come in their place, whatever POSIXLY_CORRECT says; ":": a missing value is told from an unknown name. */
 	char shorts[ROW_COUNT + 3] = "-:";
@@ -504,8 +511,8 @@ read_line(Reading *reading, int argc, char **argv)
 		{
 			options->words[options->word_count++] = optarg;
 		}
-		else if (answer < FIRST_LONG && answer != '?' && answer != ':' ? !take_letter(reading, answer)
-																	   : !take_option(reading, answer, argv))
+		else if (answer < FIRST_LONG && answer != '?' && answer != ':' ? !take_letter(options, answer)
+																	   : !take_option(options, answer, argv))
 		{
 			return false;
 		}
@@ -536,29 +543,86 @@ static const Conflict CONFLICTS[] = {
 	{"keep", "repeat", false, "only the server of a single round can be left up"},
 };
 
+/* What the command does not know is refused on its line, and forgotten when it comes from the environment. */
+
+static size_t
+size_of(OptionType type)
+{
+	switch (type)
+	{
+		case TYPE_FLAG:
+			return sizeof(bool);
+		case TYPE_INT:
+			return sizeof(int);
+		case TYPE_SEED:
+			return sizeof(uint64_t);
+		case TYPE_REAL:
+			return sizeof(double);
+		case TYPE_TEXT:
+			return sizeof(const char *);
+		case TYPE_COLOR:
+			return sizeof(ColorWhen);
+		case TYPE_SHARD:
+			return sizeof(Shard);
+		case TYPE_POINTS:
+			return sizeof(PointRange);
+		case TYPE_FAULT:
+			return sizeof(CrashFault);
+	}
+	return 0;
+}
+
+bool
+options_fit(Options *options, int command, const char *name)
+{
+	Options defaults;
+
+	set_defaults(&defaults);
+	for (size_t i = 0; i < ROW_COUNT; i++)
+	{
+		const OptionRow *row = &ROWS[i];
+
+		if ((row->commands & command) != 0)
+		{
+			continue;
+		}
+		if ((options->on_line & BIT(i)) != 0)
+		{
+			report_error("--%s cannot go with %s (see: help %s)", row->name, name != NULL ? name : "runs of cases",
+						 name != NULL ? name : "run");
+			return false;
+		}
+		if ((options->in_environment & BIT(i)) != 0)
+		{
+			memcpy((char *) options + row->offset, (const char *) &defaults + row->offset, size_of(row->type));
+		}
+	}
+	return true;
+}
+
 /* Given, and not as what it is anyway. */
 static Given
-given_as(const Reading *reading, const OptionRow *row)
+given_as(const Options *options, const OptionRow *row)
 {
-	const void *member = (const char *) reading->options + row->offset;
+	const void *member = (const char *) options + row->offset;
 
 	if ((row->type == TYPE_FLAG && !*(const bool *) member) ||
 		(row->offset == IN_RUNNER(repeat) && *(const int *) member == 1))
 	{
 		return GIVEN_NOWHERE;
 	}
-	return reading->given[row - ROWS];
+	return given_where(options, row);
 }
 
 static bool
-refuse_conflicts(const Reading *reading)
+refuse_conflicts(const Options *options)
 {
 	for (size_t i = 0; i < LENGTH_OF(CONFLICTS); i++)
 	{
 		const OptionRow *one = row_find(CONFLICTS[i].one);
 		const OptionRow *other = row_find(CONFLICTS[i].other);
-		Given given_one = given_as(reading, one);
-		Given given_other = given_as(reading, other);
+		Given given_one = given_as(options, one);
+		Given given_other = given_as(options, other);
 		Text text = {0};
 
 		if (given_one == GIVEN_NOWHERE || given_other < (CONFLICTS[i].line_only ? GIVEN_LINE : GIVEN_ENVIRONMENT))
@@ -653,14 +717,12 @@ selects(const OptionRow *row)
 }
 
 static void
-append_replay(Reading *reading)
+append_replay(Options *options)
 {
-	Options *options = reading->options;
-
 	text_append(&options->replay, " --seed %" PRIu64, options->runner.seed);
 	for (size_t i = 0; i < ROW_COUNT; i++)
 	{
-		if (!ROWS[i].replayed || reading->given[i] != GIVEN_LINE)
+		if (!ROWS[i].replayed || (options->on_line & BIT(i)) == 0)
 		{
 			continue;
 		}
@@ -675,14 +737,12 @@ append_replay(Reading *reading)
 bool
 options_read(Options *options, int argc, char **argv)
 {
-	Reading reading = {.options = options};
-
 	set_defaults(options);
-	if (!read_environment(&reading) || !read_line(&reading, argc, argv) || !refuse_conflicts(&reading))
+	if (!read_environment(options) || !read_line(options, argc, argv) || !refuse_conflicts(options))
 	{
 		return false;
 	}
-	append_replay(&reading);
+	append_replay(options);
 	folders_find(options);
 	return true;
 }
@@ -700,14 +760,14 @@ options_free(Options *options)
 }
 
 void
-options_print_help(FILE *stream)
+options_print_help(FILE *stream, int commands)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
 	{
 		const OptionRow *row = &ROWS[i];
 		char *left;
 
-		if (row->help == NULL)
+		if (row->help == NULL || (row->commands & commands) == 0)
 		{
 			continue;
 		}

@@ -77,6 +77,9 @@ extern void scene_broken(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3
 /* For calls that report their own failure: ends the case as BROKEN when false. */
 extern void require(Scene *scene, bool done);
 
+/* The machine lacks what the case needs: it ends as SKIP with that reason. Before the first check; after one it is BROKEN. */
+extern void scene_skip(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3) __attribute__((noreturn));
+
 /* The case goes on, and will be UNKNOWN unless a check fails. */
 extern void scene_unknown(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3);
 

@@ -33,7 +33,17 @@
 	SCENARIO(isolation_like_wrapped) \
 	SCENARIO(isolation_repair) \
 	SCENARIO(isolation_two_deletes) \
-	SCENARIO(isolation_counter_rows)
+	SCENARIO(isolation_counter_rows) \
+	SCENARIO(isolation_rows) \
+	SCENARIO(isolation_insert) \
+	SCENARIO(isolation_lock_all) \
+	SCENARIO(isolation_count_row) \
+	SCENARIO(isolation_own_row) \
+	SCENARIO(isolation_paths) \
+	SCENARIO(isolation_levels) \
+	SCENARIO(isolation_retry) \
+	SCENARIO(isolation_give_up) \
+	SCENARIO(isolation_psql)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

@@ -251,12 +251,45 @@ START_TEST(help_comes_from_the_table)
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
 
-	options_print_help(stream);
+	options_print_help(stream, FOR_RUN);
 	fclose(stream);
 	ck_assert_ptr_nonnull(strstr(text, "  --shard I/N         run the I-th of N parts of the selection\n"));
 	ck_assert_ptr_nonnull(strstr(text, "  -v, --verbose       show each line of each case\n"));
 	ck_assert_ptr_null(strstr(text, "--programs"));
+	ck_assert_ptr_null(strstr(text, "--brief"));
 	free(text);
+}
+END_TEST
+
+START_TEST(options_of_other_commands)
+{
+	char error[512];
+
+	ck_assert(read_words("mutants --brief --jobs 2"));
+	ck_assert(options_fit(&options, FOR_MUTANTS, "mutants"));
+	ck_assert(options.brief);
+	ck_assert(!options_fit(&options, FOR_RUN, NULL));
+	notice_last_error(error, sizeof(error));
+	ck_assert_str_eq(error, "--brief cannot go with runs of cases (see: help run)");
+	ck_assert(!options_fit(&options, FOR_LIST, "list"));
+	notice_last_error(error, sizeof(error));
+	ck_assert_str_eq(error, "--jobs cannot go with list (see: help list)");
+
+	setenv("COUNTERPROOF_POINTS", "3-5", 1);
+	setenv("COUNTERPROOF_VARIANT", "M07", 1);
+	setenv("COUNTERPROOF_SHARD", "2/3", 1);
+	ck_assert(read_words("spec x"));
+	ck_assert_int_eq(options.points.last, 5);
+	ck_assert(options_fit(&options, FOR_SPEC, "spec"));
+	ck_assert_int_eq(options.points.first, 0);
+	ck_assert_int_eq(options.points.last, 0);
+	ck_assert_ptr_null(options.runner.variant);
+	ck_assert_int_eq(options.shard.index, 1);
+	ck_assert_int_eq(options.shard.count, 1);
+	ck_assert(read_words("32"));
+	ck_assert(options_fit(&options, FOR_RUN, NULL));
+	ck_assert_str_eq(options.runner.variant, "M07");
+	ck_assert_int_eq(options.shard.count, 3);
 }
 END_TEST
 
@@ -335,6 +368,7 @@ main(void)
 	tcase_add_test(tcase, unknown_letter_and_combinations);
 	tcase_add_test(tcase, quoting);
 	tcase_add_test(tcase, help_comes_from_the_table);
+	tcase_add_test(tcase, options_of_other_commands);
 	tcase_add_test(tcase, selection);
 	tcase_add_test(tcase, selection_refused);
 	suite_add_tcase(suite, tcase);

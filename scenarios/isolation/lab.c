@@ -123,13 +123,32 @@ check_found(Scene *scene, const SpecReport *report, const char *what, const char
 }
 
 void
+check_violations(Scene *scene, const SpecReport *report, const char *what, int64_t violated)
+{
+	CHECK_EQ(scene, find(scene, report, what)->violated, violated, "%s: interleavings that break it, of %" PRIu64, what,
+			 report->run);
+}
+
+void
+check_cost(Scene *scene, const SpecReport *report, int64_t waits, int64_t retries_40001)
+{
+	char *cost = string_format("waits=%" PRIu64 " retries_40001=%" PRId64 " retries_40P01=%" PRId64, report->waits,
+							   report->retries_40001, report->retries_40p01);
+	char *expected = string_format("waits=%" PRId64 " retries_40001=%" PRId64 " retries_40P01=0", waits, retries_40001);
+
+	check_text(scene, cost, expected, "what the %" PRIu64 " interleavings cost", report->run);
+	free(cost);
+	free(expected);
+}
+
+void
 check_broken(Scene *scene, const SpecReport *report, const char *what, int64_t interleavings, const char *order,
 			 const char *detail)
 {
 	const SpecCheck *check = find(scene, report, what);
 
 	check_found(scene, report, what, order);
-	CHECK_EQ(scene, check->violated, interleavings, "%s: interleavings that break it", what);
+	check_violations(scene, report, what, interleavings);
 	check_text(scene, text_get(&check->detail), detail, "%s: what is wrong in the shortest", what);
 }
 

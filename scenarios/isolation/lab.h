@@ -27,6 +27,12 @@ extern void check_always(Scene *scene, const SpecReport *report, const char *wha
  */
 extern void check_found(Scene *scene, const SpecReport *report, const char *what, const char *order);
 
+/* One check: so many interleavings break it. */
+extern void check_violations(Scene *scene, const SpecReport *report, const char *what, int64_t violated);
+
+/* One check of what all interleavings together cost: steps that waited, retries after 40001; and none after 40P01. */
+extern void check_cost(Scene *scene, const SpecReport *report, int64_t waits, int64_t retries_40001);
+
 /* Checks: that many interleavings, and no more, break it; the shortest is `order`, and `detail` is what was wrong there. */
 extern void check_broken(Scene *scene, const SpecReport *report, const char *what, int64_t interleavings,
 						 const char *order, const char *detail);
