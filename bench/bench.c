@@ -8,6 +8,7 @@
  *   drain   the consumer over 200,000 events in batches of 10,000 against a bare INSERT .. SELECT of the same rows
  *   proxy   what a round trip costs more by way of the proxy than directly, over a unix socket
  *   crashpoints   a run of a point against the program alone; two jobs against one (crashpoints.c)
+ *   spec    the scenario language against PostgreSQL's isolationtester (spec.c)
  */
 #include "bench.h"
 
@@ -43,6 +44,8 @@
 #define PROXY_TRIPS 2000 /* each way, of each pair */
 #define PROXY_BAR_US 50
 
+#define SPEC_SERVER_BYTES ((int64_t) 1 << 30)
+
 static int
 compare_doubles(const void *a, const void *b)
 {
@@ -55,11 +58,14 @@ compare_doubles(const void *a, const void *b)
 double
 bench_median(const double *values, int count)
 {
-	double sorted[PAIRS_MAX];
+	double *sorted = memory_get((size_t) count * sizeof(double));
+	double median;
 
 	memcpy(sorted, values, (size_t) count * sizeof(double));
 	qsort(sorted, (size_t) count, sizeof(double), compare_doubles);
-	return count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+	median = count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+	free(sorted);
+	return median;
 }
 
 double
@@ -230,22 +236,31 @@ probe_peak(void *context, Text *seen)
 	return wait->peak_kib > 0 && peak == 0 ? PROBE_DONE : PROBE_AGAIN;
 }
 
+bool
+bench_peak_of(const char *const *argv, const char *output_file, double *peak_mib)
+{
+	ProcessSpec spec = {.argv = argv, .output_file = output_file};
+	PeakWait wait = {.process = process_start(&spec)};
+	bool done = wait.process != NULL && wait_until("the runner's end", deadline_in_ms(COMMAND_MS), probe_peak, &wait) &&
+				process_wait(wait.process, deadline_in_ms(COMMAND_MS), &wait.end);
+
+	*peak_mib = (double) wait.peak_kib / 1024;
+	process_free(wait.process);
+	return done;
+}
+
 static bool
 bench_memory(const Bench *bench, const char *evidence)
 {
 	char *program = string_format("%s/counterproof", bench->programs);
 	const char *argv[] = {program, "32", "--repeat", "5", "--evidence", evidence, NULL};
-	ProcessSpec spec = {.argv = argv, .output_file = "/dev/null"};
-	PeakWait wait = {.process = process_start(&spec)};
-	bool done = wait.process != NULL && wait_until("the runner's end", deadline_in_ms(COMMAND_MS), probe_peak, &wait) &&
-				process_wait(wait.process, deadline_in_ms(COMMAND_MS), &wait.end);
+	double peak_mib;
+	bool done = bench_peak_of(argv, "/dev/null", &peak_mib);
 
 	if (done)
 	{
-		bench_print_row("runner's peak, 5 x suite 32", (double) wait.peak_kib / 1024, 64, "MiB",
-						(double) wait.peak_kib / 1024 / 64, "at most 1");
+		bench_print_row("runner's peak, 5 x suite 32", peak_mib, 64, "MiB", peak_mib / 64, "at most 1");
 	}
-	process_free(wait.process);
 	free(program);
 	return done;
 }
@@ -651,7 +666,7 @@ wanted(int argc, char **argv, const char *name)
 static bool
 words_known(int argc, char **argv)
 {
-	static const char *const known[] = {"suite", "memory", "like", "drain", "proxy", "crashpoints", NULL};
+	static const char *const known[] = {"suite", "memory", "like", "drain", "proxy", "crashpoints", "spec", NULL};
 
 	for (int i = 1; i < argc; i++)
 	{
@@ -684,6 +699,11 @@ bench_all(Bench *bench, int argc, char **argv)
 	done = done && (!wanted(argc, argv, "drain") || with_cluster(bench, bench_drain));
 	done = done && (!wanted(argc, argv, "proxy") || with_cluster(bench, bench_proxy));
 	done = done && (!wanted(argc, argv, "crashpoints") || bench_crashpoints(bench));
+	if (done && wanted(argc, argv, "spec")) /* the last one: its server's directory lies elsewhere */
+	{
+		server_kit_prefer_memory(&bench->kit, SPEC_SERVER_BYTES);
+		done = with_cluster(bench, bench_spec);
+	}
 	return bench_run_command((const char *[]){"/bin/rm", "-rf", evidence, NULL}, NULL, NULL, NULL) && done;
 }
 
@@ -699,7 +719,7 @@ main(int argc, char **argv)
 
 	if (bindir == NULL || bench.home == NULL || bench.programs == NULL || bench.pgbench == NULL)
 	{
-		report_error("start through ./run.sh bench [suite] [memory] [like] [drain] [proxy] [crashpoints]");
+		report_error("start through ./run.sh bench [suite] [memory] [like] [drain] [proxy] [crashpoints] [spec]");
 		return EXIT_CODE_USAGE;
 	}
 	if (!words_known(argc, argv))
