@@ -15,7 +15,7 @@
  * way, and a look would only make the server slower still: the first one comes after so many usual answers.
  */
 #define LOOK_FIRST_US 200
-#define LOOK_FIRST_MOST_US 1000
+#define LOOK_FIRST_MOST_US 500
 #define LOOK_USUAL_ANSWERS 2
 #define LOOK_LONGEST_US 10000
 #define NAMING_MS INT32_MAX /* isolationtester waits for the server as long as it takes */
