@@ -114,7 +114,12 @@ session_raw_await(Session *session, int64_t timeout_us)
 	{
 		return ARRIVAL_NONE;
 	}
-	return ready > 0 && PQconsumeInput(session->pg) == 1 ? ARRIVAL_SOME : ARRIVAL_FAILED;
+	if (ready < 0 || PQconsumeInput(session->pg) != 1)
+	{
+		return ARRIVAL_FAILED;
+	}
+	(void) PQisBusy(session->pg); /* takes apart what was read, and so tells of notices */
+	return ARRIVAL_SOME;
 }
 
 SqlResult *
