@@ -1,6 +1,7 @@
 /*
  * crashpoints: hand the files over to the enumerator.
  */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,12 @@ command_crashpoints(const Options *options, const char *const *words, int word_c
 	size_t shipped_count = 0;
 	ExitCode code;
 
+	/* For like-setup, which every file of the like system begins with: a file says nothing of a design. */
+	if (setenv("COUNTERPROOF_DESIGN", config.design, 1) != 0)
+	{
+		report_error("cannot hand --design on: %s", strerror(errno));
+		return EXIT_CODE_BROKEN;
+	}
 	if (!command_has_server(options) || (word_count == 0 && !find_shipped(options, &shipped, &shipped_count)))
 	{
 		paths_free(shipped, shipped_count);

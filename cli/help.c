@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "design.h"
 #include "twins/twins.h"
 
 static void
@@ -48,6 +49,14 @@ print_words(const Command *command)
 		printf(
 			"\nFILE is YAML: the program, its setup, and SQL that must return no row. crashpoints/README.md has all of it.\n"
 			"Without one, the files in crashpoints/ and crashpoints/twins/.\n");
+	}
+	if (command->run == command_run)
+	{
+		printf("\nNAME of --design is one of these\n");
+		for (const LikeDesign *design = like_designs; design->name != NULL; design++)
+		{
+			printf("  %-9s %s\n", design->name, design->idea);
+		}
 	}
 	if (command->run == command_mutants)
 	{

@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "design.h"
 #include "folders.h"
 #include "rng.h"
 
@@ -38,7 +39,8 @@ typedef enum
 	TYPE_COLOR, /* ColorWhen */
 	TYPE_SHARD,
 	TYPE_POINTS, /* PointRange */
-	TYPE_FAULT   /* CrashFault */
+	TYPE_FAULT,  /* CrashFault */
+	TYPE_DESIGN  /* const char *, a name of like_designs */
 } OptionType;
 
 typedef struct
@@ -71,6 +73,9 @@ static const OptionRow ROWS[] = {
 	 "run the I-th of N parts of the selection", FOR_RUN | FOR_ALL | FOR_MUTANTS | FOR_CRASHPOINTS | FOR_LIST, true},
 	{"variant", 0, "COUNTERPROOF_VARIANT", TYPE_TEXT, IN_RUNNER(variant), 0, 0, "ID",
 	 "run the cases over this twin of the system, one of those that `help mutants` lists", FOR_RUN, true},
+	{"design", 0, "COUNTERPROOF_DESIGN", TYPE_DESIGN, IN_RUNNER(design), 0, 0, "NAME",
+	 "of the like system, one of those that `help run` lists (default row)",
+	 FOR_RUN | FOR_ALL | FOR_MUTANTS | FOR_CRASHPOINTS, true},
 	{"brief", 0, "COUNTERPROOF_BRIEF", TYPE_FLAG, offsetof(Options, brief), 0, 1, NULL,
 	 "run each twin only over the case that must catch it", FOR_MUTANTS | FOR_ALL, false},
 	{"points", 0, "COUNTERPROOF_POINTS", TYPE_POINTS, offsetof(Options, points), 1, POINTS_MAX, "A-B",
@@ -297,6 +302,9 @@ read_value(const OptionRow *row, const char *value, void *member)
 			return read_points(value, (int) row->most, member);
 		case TYPE_FAULT:
 			return crash_fault_parse(value, member);
+		case TYPE_DESIGN:
+			*(const char **) member = value;
+			return value[0] != '\0' && like_design_find(value) != NULL;
 	}
 	return false;
 }
@@ -333,6 +341,12 @@ append_range(Text *text, const OptionRow *row)
 			break;
 		case TYPE_FAULT:
 			text_append(text, "kill-client, cut, stop-server or pause");
+			break;
+		case TYPE_DESIGN:
+			for (const LikeDesign *design = like_designs; design->name != NULL; design++)
+			{
+				text_append(text, "%s%s", design == like_designs ? "" : " or ", design->name);
+			}
 			break;
 	}
 }
@@ -375,6 +389,7 @@ set_defaults(Options *options)
 														   : (int) processors,
 				   .scale = 1,
 				   .pg_major = PG_MAJOR_DEFAULT,
+				   .design = like_designs[0].name,
 				   .commit = "unknown"},
 		.shard = {.index = 1, .count = 1},
 	};
@@ -559,6 +574,7 @@ size_of(OptionType type)
 		case TYPE_REAL:
 			return sizeof(double);
 		case TYPE_TEXT:
+		case TYPE_DESIGN:
 			return sizeof(const char *);
 		case TYPE_COLOR:
 			return sizeof(ColorWhen);

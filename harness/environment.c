@@ -87,6 +87,7 @@ add_machine(Settings *settings, const RunnerConfig *config)
 	add(settings, "jobs", string_format("%d", config->jobs));
 	add(settings, "scale", string_format("%g", config->scale));
 	add(settings, "variant", string_copy(config->variant != NULL ? config->variant : "none"));
+	add(settings, "design", string_copy(config->design != NULL ? config->design : "default"));
 	add(settings, "compiler", string_copy(__VERSION__));
 	add(settings, "libpq", string_copy(session_library_version()));
 	if (uname(&machine) == 0)

@@ -33,6 +33,7 @@ typedef struct
 	const char *programs; /* folder of the built programs */
 	const char *sql;      /* the sql/ folder */
 	const char *variant;  /* handed to the cases, which decide what it means; NULL: the system as it is */
+	const char *design;   /* likewise; NULL: the default */
 	const char *commit;   /* for env.txt, "unknown" without git */
 	const char *replay;   /* the command that runs this selection again, for the evidence */
 	ColorWhen color;

@@ -65,6 +65,19 @@ extern bool check_text(Scene *scene, const char *actual, const char *expected, c
 /* HOLDS is a PASS, VIOLATED a FAIL with the first violation, UNKNOWN makes the case UNKNOWN. Frees the judgement's text. */
 extern void check_judgement(Scene *scene, Judgement *judgement, const char *what);
 
+/*
+ * A check that another design of a system states differently: it must come to `expected` there. Each of the rows, ended by one
+ * without a check, must be made by a case that runs to its end; when it is, it says why it is stated so. Borrowed.
+ */
+typedef struct
+{
+	const char *check;    /* its whole text */
+	const char *expected; /* NULL: as it is stated, but it means something else */
+	const char *why;
+} Restatement;
+
+extern void scene_restate(Scene *scene, const Restatement *rows);
+
 /* The case provoked that many retries itself: checked, and not counted among the system's own in SUMMARY. */
 extern void scene_expect_retries(Scene *scene, int64_t retries_40001, int64_t retries_40p01);
 
@@ -96,7 +109,9 @@ extern Process *scene_start(Scene *scene, const ProcessSpec *spec);
 extern History *scene_history(Scene *scene);
 extern const char *scene_history_path(Scene *scene);
 extern uint64_t scene_seed(const Scene *scene);
+extern const char *scene_id(const Scene *scene);                  /* "32-K" */
 extern const char *scene_variant(const Scene *scene);             /* what --variant names, NULL without it */
+extern const char *scene_design(const Scene *scene);              /* what --design names, NULL without it */
 extern Deadline scene_deadline(const Scene *scene, int64_t ms);   /* never later than the case's own */
 extern const char *scene_file(Scene *scene, const char *name);    /* a path in the case's folder; stays valid */
 extern const char *scene_program(Scene *scene, const char *name); /* a program of the build; stays valid */

@@ -12,6 +12,7 @@
 #define PROCESSES_MAX 16
 #define FAULTS_MAX 16
 #define KEPT_STRINGS_MAX 64
+#define RESTATEMENTS_MAX 64
 
 /* Waits of a case end this much before its deadline, so that it can say what it waited for before it is killed. */
 #define LAST_WORDS_MS 500
@@ -40,6 +41,8 @@ struct Scene
 	Fault *faults[FAULTS_MAX];
 	char *strings[KEPT_STRINGS_MAX]; /* handed out, valid until the end */
 	History *history;
+	const Restatement *restatements; /* ended by a row without a check; NULL: none */
+	bool restated[RESTATEMENTS_MAX]; /* those that were made */
 	int64_t expected_40001;
 	int64_t expected_40p01;
 };
@@ -99,13 +102,40 @@ audit(Scene *scene, const char *label, const char *fields)
 
 /* --- checking --- */
 
+/* The row of a check that is stated differently here; NULL: as it is. */
+static const Restatement *
+restated(Scene *scene, const char *check)
+{
+	for (int i = 0; scene->restatements != NULL && scene->restatements[i].check != NULL; i++)
+	{
+		if (strcmp(scene->restatements[i].check, check) == 0)
+		{
+			scene->restated[i] = true;
+			return &scene->restatements[i];
+		}
+	}
+	return NULL;
+}
+
 static bool
 tell_check(Scene *scene, bool held, const char *expected, const char *actual, const char *format, va_list args)
 {
 	Text text = {0};
+	const Restatement *here;
 
 	scene->checked = true;
 	text_append_va(&text, format, args);
+	here = restated(scene, text_get(&text));
+	if (here != NULL)
+	{
+		note(scene, "stated differently%s%s: %s", here->expected == NULL ? "" : ", instead of ",
+			 here->expected == NULL ? "" : expected, here->why);
+	}
+	if (here != NULL && here->expected != NULL)
+	{
+		expected = here->expected;
+		held = strcmp(actual, expected) == 0;
+	}
 	tell(scene, &(Message){.kind = MESSAGE_LINE,
 						   .line = held ? LINE_PASS : LINE_FAIL,
 						   .text = text.data,
@@ -200,6 +230,39 @@ check_judgement(Scene *scene, Judgement *judgement, const char *what)
 						  what);
 	}
 	text_free(&judgement->first);
+}
+
+void
+scene_restate(Scene *scene, const Restatement *rows)
+{
+	int count = 0;
+
+	while (rows[count].check != NULL)
+	{
+		count++;
+	}
+	if (count > RESTATEMENTS_MAX)
+	{
+		scene_broken(scene, "a case may state %d checks differently", RESTATEMENTS_MAX);
+	}
+	scene->restatements = rows;
+	memset(scene->restated, 0, sizeof(scene->restated));
+}
+
+/* A row that no check met would say something about a check that is not there (any more). */
+static void
+check_restated(Scene *scene)
+{
+	const Restatement *rows = scene->restatements;
+
+	scene->restatements = NULL;
+	for (int i = 0; rows != NULL && rows[i].check != NULL; i++)
+	{
+		if (!scene->restated[i])
+		{
+			CHECK(scene, false, "stated differently and never made: %s", rows[i].check);
+		}
+	}
 }
 
 void
@@ -393,9 +456,21 @@ scene_seed(const Scene *scene)
 }
 
 const char *
+scene_id(const Scene *scene)
+{
+	return scene->scenario->id;
+}
+
+const char *
 scene_variant(const Scene *scene)
 {
 	return scene->setup.variant;
+}
+
+const char *
+scene_design(const Scene *scene)
+{
+	return scene->setup.design;
 }
 
 Deadline
@@ -627,6 +702,7 @@ run_to_end(Scene *scene)
 {
 	open_database(scene);
 	scene->scenario->run(scene);
+	check_restated(scene);
 	tell_faults(scene);
 	tell_done(scene);
 }

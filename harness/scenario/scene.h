@@ -18,6 +18,7 @@ typedef struct
 	const char *programs;
 	const char *sql;
 	const char *variant; /* NULL: the system as it is */
+	const char *design;  /* NULL: the default */
 	int report_fd;       /* messages to the runner */
 } SceneSetup;
 

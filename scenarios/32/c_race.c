@@ -89,6 +89,7 @@ run_round(Scene *scene, Race *race, int64_t user, int workers, ActorBody body)
 static int64_t
 events_of(Scene *scene, Session *lab, int64_t user)
 {
+	number_events(scene, lab);
 	return number_of(scene, lab, "SELECT count(*) FROM like_outbox WHERE user_id = $1", ARGS(arg_int(user)));
 }
 

@@ -136,6 +136,7 @@ audit_beside_consumer(Scene *scene, Session *lab)
 	require(scene, session_send(auditor, "SELECT lag, unprocessed FROM like_audit_read_side()", NO_ARGS));
 	scene_await_blocked(scene, lab, session_backend_pid(auditor));
 	CHECK(scene, set_like_within(scene, holder, 2, 3, true).outcome == LIKE_CHANGED, "a like while the audit waits");
+	number_events(scene, holder);
 	check_query(scene, holder, "SELECT watermark FROM like_consume('{33}')", NO_ARGS, "33", "and it is consumed");
 	require(scene, session_commit(holder) == SQL_OK);
 	require(scene, session_await(auditor, &seen, scene_deadline(scene, AUDIT_MS)) == SQL_OK);

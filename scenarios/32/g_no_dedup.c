@@ -341,6 +341,7 @@ write_crossed_events(Scene *scene, Session *lab)
 		set_like_within(scene, lab, user, 2, true);
 	}
 	commit(scene, lab);
+	number_events(scene, lab);
 }
 
 /* The batch that was sent is over: committed, or ended by a deadlock and rolled back. */

@@ -237,6 +237,7 @@ snapshot_beside_like(Scene *scene, Session *lab, int64_t user, const char *table
 	scene_await_blocked(scene, lab, session_backend_pid(rebuild.session));
 	answer = set_like_within(scene, writer, user, ITEM, true);
 	CHECK(scene, answer.outcome == LIKE_CHANGED, "a like while the snapshot waits for %s", held_up);
+	number_events(scene, writer);
 	commit(scene, writer);
 	require(scene, actor_join(group, scene_deadline(scene, WAIT_MS)));
 	note(scene, "rebuild snapshot: S=%lld, C(S)=%lld", (long long) rebuild.snapshot.seq,

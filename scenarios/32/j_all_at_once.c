@@ -190,11 +190,12 @@ consumer(int worker, void *context)
 	return ended(storm, consume(storm, storm->consumers[worker], &storm->consumed[worker], &storm->refused[worker]));
 }
 
-/* Numbers are given in commit order, so as many events as writers were told of are committed: 1..events may be drawn. */
+/* Numbers are given in commit order, and without a gap: 1..last may be drawn. */
 static bool
 redeliver(Storm *storm)
 {
 	Rng rng = rng_stream(storm->seed, WRITERS);
+	int64_t last;
 
 	if (!await(storm, "the first rebuild", &storm->rebuilt_once, 1, never))
 	{
@@ -205,13 +206,14 @@ redeliver(Storm *storm)
 		int64_t seqs[REDELIVERED_MOST];
 		size_t count = 1 + rng_below(&rng, REDELIVERED_MOST);
 
-		if (!await(storm, "requests between two redeliveries", &storm->requests, at, never))
+		if (!await(storm, "requests between two redeliveries", &storm->requests, at, never) ||
+			!session_query_int(storm->redeliverer, &last, "SELECT last FROM like_seq", NO_ARGS))
 		{
 			return false;
 		}
 		for (size_t i = 0; i < count; i++)
 		{
-			seqs[i] = 1 + (int64_t) rng_below(&rng, (uint64_t) atomic_load(&storm->events));
+			seqs[i] = 1 + (int64_t) rng_below(&rng, (uint64_t) last);
 		}
 		if (!history_delivery(storm->history, WRITERS, seqs, count) ||
 			!deliver_in_batches(storm->redeliverer, seqs, count, BATCH, &storm->redelivered,
@@ -235,7 +237,10 @@ redeliverer(int worker, void *context)
 static bool
 rebuild(Storm *storm)
 {
-	if (!await(storm, "the first 100 events", &storm->events, FIRST_REBUILD_EVENTS, never))
+	int64_t numbered;
+
+	if (!await(storm, "the first 100 events", &storm->events, FIRST_REBUILD_EVENTS, never) ||
+		!like_number(storm->rebuilder, FIRST_REBUILD_EVENTS, &numbered))
 	{
 		return false;
 	}

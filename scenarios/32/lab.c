@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include "lab.h"
+#include "restated.h"
 
 /* Enough for a request that waits for a lock which the case is about to release. */
 #define ANSWER_MS 10000
 /* Enough for a few hundred requests of each of a handful of workers on a loaded machine. */
 #define WORKERS_MS 30000
 #define DRAIN_BATCH 1000
+#define NUMBER_BATCH 1000
 
 #define UNKNOWN_ITEM_SQLSTATE "23503"
 
@@ -37,14 +39,21 @@ steps(void)
 	return chosen;
 }
 
+static const LikeDesign *chosen_design; /* NULL: no like system has been made in this case */
+
+const LikeDesign *
+design(void)
+{
+	return chosen_design != NULL ? chosen_design : like_design_find(NULL);
+}
+
 void
 load_twin(Scene *scene, Session *session, const char *system)
 {
 	const char *variant = scene_variant(scene);
 	const Twin *twin = variant == NULL ? NULL : twin_find(variant);
-	char *path;
-	char **files;
-	size_t count;
+	char *folder;
+	size_t loaded;
 
 	if (twin == NULL)
 	{
@@ -53,41 +62,49 @@ load_twin(Scene *scene, Session *session, const char *system)
 	twin_does = twin_steps(twin);
 	chosen = &twin_does;
 	note(scene, "twin %s: %s", twin->id, twin->wrong);
-	path = string_format("%s/mutants/%s", system, twin->id);
-	require(scene, folder_files(scene_sql(scene, path), ".sql", &files, &count));
-	for (size_t i = 0; i < count; i++)
-	{
-		require(scene, session_execute_file(session, files[i]));
-	}
-	paths_free(files, count);
-	free(path);
+	folder = string_format("mutants/%s", twin->id);
+	require(scene, like_design_load_over(session, design(), scene_sql(scene, system), folder, &loaded));
+	free(folder);
 }
 
 void
 load_twin_file(Scene *scene, Session *session, const char *path)
 {
 	const char *file = strchr(path, '/');
-	char *own;
+	char *system, *name, *own;
 
 	if (scene_variant(scene) == NULL || file == NULL)
 	{
 		return;
 	}
-	own = string_format("%.*s/mutants/%s%s", (int) (file - path), path, scene_variant(scene), file);
-	if (access(scene_sql(scene, own), R_OK) == 0)
+	system = string_format("%.*s", (int) (file - path), path);
+	name = string_format("mutants/%s%s", scene_variant(scene), file);
+	own = like_design_file(design(), scene_sql(scene, system), name);
+	if (own != NULL)
 	{
-		require(scene, session_execute_file(session, scene_sql(scene, own)));
+		require(scene, session_execute_file(session, own));
 	}
+	free(system);
+	free(name);
 	free(own);
 }
 
 Session *
 like_lab(Scene *scene, int items)
 {
-	Session *session = scene_session(scene, "lab");
+	return like_lab_of(scene, like_design_find(scene_design(scene)), items);
+}
+
+Session *
+like_lab_of(Scene *scene, const LikeDesign *of, int items)
+{
+	Session *session;
 	char label[LABEL_SIZE];
 
-	require(scene, like_create(session, scene_sql(scene, "like")));
+	chosen_design = of;
+	restate(scene, of);
+	session = scene_session(scene, "lab");
+	require(scene, like_design_create(session, of, scene_sql(scene, "like")));
 	load_twin(scene, session, "like");
 	for (int item = 1; item <= items; item++)
 	{
@@ -136,9 +153,27 @@ facts_of(Scene *scene, Session *session, int64_t item)
 					 ARGS(arg_int(item)));
 }
 
+/* A sequencer that the server refused is a verdict about the system; one that lost its server is the lab's trouble. */
+void
+number_events(Scene *scene, Session *session)
+{
+	int64_t numbered = 0;
+
+	do
+	{
+		if (!like_number(session, NUMBER_BATCH, &numbered))
+		{
+			require(scene, !session_is_lost(session));
+			check_text(scene, session_error(session)->message, "", "what keeps the sequencer from numbering events");
+			return;
+		}
+	} while (numbered > 0);
+}
+
 int64_t
 last_number(Scene *scene, Session *session)
 {
+	number_events(scene, session);
 	return number_of(scene, session, "SELECT last FROM like_seq", NO_ARGS);
 }
 
@@ -156,11 +191,33 @@ run_workers(Scene *scene, const char *name, int workers, ActorBody body, void *c
 /* --- requests --- */
 
 LikeResult
-set_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want)
+request_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want)
 {
 	LikeResult result = {0};
 
 	require(scene, steps()->set(session, user, item, want, &result));
+	return result;
+}
+
+void
+learn_number(Scene *scene, Session *session, int64_t user, int64_t item, LikeResult *result)
+{
+	if (design()->numbers_later && result->outcome == LIKE_CHANGED)
+	{
+		number_events(scene, session);
+		result->seq = number_of(scene, session,
+								"SELECT coalesce(max(seq), 0) FROM like_outbox "
+								"WHERE user_id = $1 AND item_id = $2 AND version = $3",
+								ARGS(arg_int(user), arg_int(item), arg_int(result->version)));
+	}
+}
+
+LikeResult
+set_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want)
+{
+	LikeResult result = request_like(scene, session, user, item, want);
+
+	learn_number(scene, session, user, item, &result);
 	return result;
 }
 
@@ -173,9 +230,17 @@ set_like_within(Scene *scene, Session *session, int64_t user, int64_t item, bool
 	return result;
 }
 
+/* The pair that send_like() was called for last. */
+static struct
+{
+	int64_t user, item;
+} sent;
+
 void
 send_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want)
 {
+	sent.user = user;
+	sent.item = item;
 	/* A statement before it, by which check_waits() tells it from the last request. */
 	require(scene, session_execute(session, "SELECT"));
 	require(scene, session_send(session, "SELECT changed, liked, version, seq FROM like_set($1, $2, $3)",
@@ -204,6 +269,7 @@ await_like(Scene *scene, Session *session)
 	answer.version = sql_int(result, 0, 2);
 	answer.seq = sql_int(result, 0, 3);
 	sql_free(result);
+	learn_number(scene, session, sent.user, sent.item, &answer);
 	return answer;
 }
 
@@ -334,14 +400,60 @@ check_tally(Scene *scene, const LikeTally *tally, int64_t requests)
 	CHECK_EQ(scene, session_retries_40001() + session_retries_40p01(), 0, "retries after 40001 or 40P01 so far");
 }
 
+/* As an array of the server, of one member of each operation. */
+#define APPEND_MEMBERS(text, ops, count, member)                                                                       \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		text_append(text, "{");                                                                                        \
+		for (size_t i = 0; i < (count); i++)                                                                           \
+		{                                                                                                              \
+			text_append(text, "%s%lld", i == 0 ? "" : ",", (long long) (ops)[i].member);                               \
+		}                                                                                                              \
+		text_append(text, "}");                                                                                        \
+	} while (false)
+
+/* One that was not carried out, and sent again, finds the event of its repeat, which has an answer of its own. */
+void
+learn_numbers(Scene *scene, Session *session, HistoryOp *ops, size_t count)
+{
+	Text users = {0}, items = {0}, versions = {0};
+	SqlResult *rows;
+
+	if (!design()->numbers_later)
+	{
+		return;
+	}
+	number_events(scene, session);
+	APPEND_MEMBERS(&users, ops, count, key[0]);
+	APPEND_MEMBERS(&items, ops, count, key[1]);
+	APPEND_MEMBERS(&versions, ops, count, version);
+	require(scene,
+			session_query(session, &rows,
+						  "SELECT coalesce(o.seq, 0) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) "
+						  "WITH ORDINALITY a (user_id, item_id, version, k) "
+						  "LEFT JOIN like_outbox o USING (user_id, item_id, version) ORDER BY a.k",
+						  ARGS(arg_text(text_get(&users)), arg_text(text_get(&items)), arg_text(text_get(&versions)))));
+	for (size_t i = 0; i < count; i++)
+	{
+		ops[i].number = ops[i].changed ? sql_int(rows, (int) i, 0) : 0;
+	}
+	sql_free(rows);
+	text_free(&users);
+	text_free(&items);
+	text_free(&versions);
+}
+
 void
 judge_history(Scene *scene, const char *what)
 {
 	HistoryOp *ops = NULL;
 	size_t count = 0;
+	Session *session = scene_session(scene, "judge");
 	Judgement judgement;
 
 	require(scene, history_read(scene_history_path(scene), &ops, &count));
+	learn_numbers(scene, session, ops, count);
+	scene_close_session(scene, session);
 	judgement = oracle_judge_registers(ops, count);
 	free(ops);
 	check_judgement(scene, &judgement, what);

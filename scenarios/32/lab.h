@@ -7,7 +7,7 @@
 #ifndef COUNTERPROOF_LAB_H
 #define COUNTERPROOF_LAB_H
 
-#include "like.h"
+#include "design.h"
 #include "scenario.h"
 #include "twins/twins.h"
 
@@ -20,6 +20,9 @@
  */
 extern const ClientSteps *steps(void);
 
+/* The design of the like system that this case runs on. The same for all threads of a case. */
+extern const LikeDesign *design(void);
+
 /* After a system was created: choose the steps, and load the twin's SQL, sql/<system>/mutants/<id>/, if it has any. */
 extern void load_twin(Scene *scene, Session *session, const char *system);
 
@@ -28,9 +31,11 @@ extern void load_twin_file(Scene *scene, Session *session, const char *path);
 
 /*
  * Create the like system, or its twin, with items 1..items, labelled item-lab-01 and on. Answers the lab's own prepared
- * session.
+ * session. The design is the one that --design names, or what the case is about. What the case states differently on it
+ * stands in restated.c.
  */
 extern Session *like_lab(Scene *scene, int items);
+extern Session *like_lab_of(Scene *scene, const LikeDesign *design, int items);
 
 /* Another client: a session with its statements prepared. Opened here, it may then be given to a worker. */
 extern Session *like_client(Scene *scene, const char *name);
@@ -46,7 +51,10 @@ extern void check_query(Scene *scene, Session *session, const char *sql, const S
 						const char *expected, const char *format, ...) PRINTF_LIKE(7, 8);
 
 extern int64_t facts_of(Scene *scene, Session *session, int64_t item); /* rows of this item with liked = true */
-extern int64_t last_number(Scene *scene, Session *session);            /* like_seq.last: the number of events */
+extern int64_t last_number(Scene *scene, Session *session);            /* the number of events, all numbered */
+
+/* All that is committed gets its number, where writers leave that to others. A refusal is a failed check. */
+extern void number_events(Scene *scene, Session *session);
 
 /* Start workers, let them go at once, and wait for all. What they share must outlive a case that ends early. */
 extern void run_workers(Scene *scene, const char *name, int workers, ActorBody body, void *context);
@@ -54,12 +62,20 @@ extern void run_workers(Scene *scene, const char *name, int workers, ActorBody b
 
 /* --- requests --- */
 
+/* Where its event has no number yet, all get theirs, and the answer is told with it. */
 extern LikeResult set_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want);
+
+/* The two halves of it. */
+extern LikeResult request_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want);
+extern void learn_number(Scene *scene, Session *session, int64_t user, int64_t item, LikeResult *result);
 
 /* In the transaction block that the session has open. */
 extern LikeResult set_like_within(Scene *scene, Session *session, int64_t user, int64_t item, bool want);
 
-/* Send a request that is expected to wait, as a transaction of its own; its answer once it need not wait any longer. */
+/*
+ * Send a request that is expected to wait, as a transaction of its own; its answer, told as by set_like(), once it need not
+ * wait any longer. One at a time.
+ */
 extern void send_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want);
 extern LikeResult await_like(Scene *scene, Session *session);
 
@@ -92,6 +108,9 @@ extern void tally_merge(LikeTally *sum, const LikeTally *part);
  * to be retried: the lock order leaves no deadlock, and Read Committed no serialization failure.
  */
 extern void check_tally(Scene *scene, const LikeTally *tally, int64_t requests);
+
+/* Operations on record whose events had no number when they were answered get the one that they have now. */
+extern void learn_numbers(Scene *scene, Session *session, HistoryOp *ops, size_t count);
 
 /* The independent judge over this case's history: one check. */
 extern void judge_history(Scene *scene, const char *what);

@@ -1,5 +1,6 @@
 #include "recovery_lab.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define RECOVERY_BATCH 100
@@ -38,7 +39,14 @@ deliver_in_batches(Session *session, const int64_t *seqs, size_t count, size_t s
 void
 load_variant(Scene *scene, Session *session, const char *path)
 {
-	require(scene, session_execute_file(session, scene_sql(scene, path)));
+	char *file = like_design_file(design(), scene_sql(scene, "like"), strchr(path, '/') + 1);
+
+	if (file == NULL)
+	{
+		scene_broken(scene, "design %s has no %s", design()->name, path);
+	}
+	require(scene, session_execute_file(session, file));
+	free(file);
 	if (strstr(path, "/mutants/") == NULL)
 	{
 		load_twin_file(scene, session, path);
@@ -48,6 +56,7 @@ load_variant(Scene *scene, Session *session, const char *path)
 void
 clear_all(Scene *scene, Session *session)
 {
+	number_events(scene, session);
 	clear_derived(scene, session);
 	require(scene, session_execute(session, "DELETE FROM like_outbox; DELETE FROM like_fact; "
 											"UPDATE like_seq SET last = 0"));

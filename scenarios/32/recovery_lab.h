@@ -15,7 +15,8 @@ extern bool deliver_in_batches(Session *session, const int64_t *seqs, size_t cou
 							   int64_t *refused) MUST_CHECK;
 
 /*
- * Load a file of sql/like over the function of the same name; it stays until another is loaded. To load the right one is
+ * Load a file of the like system, "like/consume.sql", over the function of the same name, the design's own where it has
+ * one; it stays until another is loaded. To load the right one is
  * to load the system's own: under a twin that has a file of this name, the twin's.
  */
 extern void load_variant(Scene *scene, Session *session, const char *path);

@@ -13,7 +13,8 @@ const char *
 like_prepared(Scene *scene)
 {
 	static char name[64];
-	Session *lab = like_lab(scene, ITEMS);
+	/* Its functions' statements are written out in the specs. */
+	Session *lab = like_lab_of(scene, like_design_find(NULL), ITEMS);
 	SqlResult *rows = NULL;
 
 	require(scene, session_execute_file(lab, scene_sql(scene, "isolation/like_judged.sql")));

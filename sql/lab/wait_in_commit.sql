@@ -1,4 +1,4 @@
--- A transaction that wrote an event stops inside its COMMIT until advisory lock 32 can be had: the trigger is deferred,
+-- A transaction that wrote a fact stops inside its COMMIT until advisory lock 32 can be had: the trigger is deferred,
 -- so it runs when the client has been told its row and has asked for the commit, and before the commit record exists.
 
 CREATE FUNCTION wait_in_commit() RETURNS trigger
@@ -10,5 +10,5 @@ BEGIN
 END
 $$;
 
-CREATE CONSTRAINT TRIGGER wait_in_commit AFTER INSERT ON like_outbox
+CREATE CONSTRAINT TRIGGER wait_in_commit AFTER INSERT OR UPDATE ON like_fact
 	DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait_in_commit();

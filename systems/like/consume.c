@@ -1,4 +1,4 @@
-/* The consumer: pulling numbers, delivering them in batches, draining. */
+/* The consumer: numbering, pulling numbers, delivering them in batches, draining. */
 #include "like_private.h"
 #include "point.h"
 
@@ -97,6 +97,12 @@ list_parse(const char *list, int64_t **seqs, size_t *count)
 	{
 		(*seqs)[(*count)++] = strtoll(p, &next, 10);
 	}
+}
+
+bool
+like_number(Session *session, int64_t most, int64_t *numbered)
+{
+	return session_query_int(session, numbered, "SELECT like_number($1)", ARGS(arg_int(most)));
 }
 
 bool

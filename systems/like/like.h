@@ -12,7 +12,7 @@
 #include "base.h"
 #include "session.h"
 
-/* Load schema and functions from a folder of SQL files (sql/like) into an empty database. */
+/* Load schema and functions from a folder of SQL files (sql/like) into an empty database: the default of design.h. */
 extern bool like_create(Session *session, const char *sql_folder) MUST_CHECK;
 
 /* Add an item together with its count row, in one transaction. */
@@ -35,7 +35,7 @@ typedef struct
 	LikeOutcome outcome;
 	bool liked;       /* state after the request */
 	int64_t version;  /* state changes of this pair so far */
-	int64_t seq;      /* event number, 0 unless CHANGED */
+	int64_t seq;      /* event number, 0 unless CHANGED, and while the event has none yet */
 	uint64_t xid;     /* xid8 of the transaction; 0 when it never became known */
 	bool changed;     /* for UNKNOWN: it would be CHANGED if it committed */
 	char sqlstate[6]; /* "" unless REJECTED or UNKNOWN */
@@ -88,7 +88,16 @@ typedef struct
  */
 extern bool like_deliver(Session *session, const int64_t *seqs, size_t count, int batch, LikeTotals *totals) MUST_CHECK;
 
-/* The numbers of committed events above `after`, `most` at the most, in order. *seqs is allocated, caller frees. */
+/*
+ * Give committed events their numbers, `most` at the most, in one transaction (Read Committed), where writers leave that to
+ * others; *numbered is how many got one. Any number of callers may do so at once, they wait for one another.
+ */
+extern bool like_number(Session *session, int64_t most, int64_t *numbered) MUST_CHECK;
+
+/*
+ * The numbers of committed events above `after`, `most` at the most, in order. *seqs is allocated, caller frees. None is
+ * answered when all that had committed is at or below `after`: events without a number are given theirs.
+ */
 extern bool like_pull(Session *session, int64_t after, int64_t most, int64_t **seqs, size_t *count) MUST_CHECK;
 
 /* Pull from above the watermark and deliver until nothing is left. Adds to *totals, whose watermark is replaced. */

@@ -1,15 +1,20 @@
 /*
  * An empty database becomes a like system with items and events: each user likes one item, item after item in turn. Then
- * files of folders named with --over are loaded over it, such as a part of it that is done otherwise.
+ * files of folders named with --over are loaded over it, such as a part of it that is done otherwise; a folder that is not
+ * named from the root is looked for below --sql, first among what the design has of its own.
  */
-#include "like.h"
+#include "design.h"
 
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define USAGE "usage: like-setup --conninfo STRING --sql FOLDER [--items N] [--events N] [--over FOLDER].."
+#define USAGE                                                                                                          \
+	"usage: like-setup --conninfo STRING --sql FOLDER [--design NAME] [--items N] [--events N] [--over FOLDER].."
+
+/* For the design where --design says nothing: a file for crash points runs over each of them. */
+#define DESIGN_VARIABLE "COUNTERPROOF_DESIGN"
 
 enum
 {
@@ -20,7 +25,7 @@ enum
 
 typedef struct
 {
-	const char *conninfo, *sql;
+	const char *conninfo, *sql, *design;
 	int64_t items, events;
 	const char *over[FOLDERS_MAX];
 	int over_count;
@@ -52,14 +57,17 @@ over_add(Options *options, const char *folder)
 static bool
 options_read(int argc, char **argv, Options *options)
 {
-	static const struct option known[] = {
-		{"conninfo", required_argument, NULL, 'c'}, {"sql", required_argument, NULL, 's'},
-		{"items", required_argument, NULL, 'i'},    {"events", required_argument, NULL, 'e'},
-		{"over", required_argument, NULL, 'o'},     {NULL, 0, NULL, 0}};
+	static const struct option known[] = {{"conninfo", required_argument, NULL, 'c'},
+										  {"sql", required_argument, NULL, 's'},
+										  {"items", required_argument, NULL, 'i'},
+										  {"events", required_argument, NULL, 'e'},
+										  {"over", required_argument, NULL, 'o'},
+										  {"design", required_argument, NULL, 'd'},
+										  {NULL, 0, NULL, 0}};
 	int option;
 	bool ok = true;
 
-	*options = (Options){.items = 1};
+	*options = (Options){.items = 1, .design = getenv(DESIGN_VARIABLE)};
 	opterr = 0;
 	while (ok && (option = getopt_long(argc, argv, "", known, NULL)) != -1)
 	{
@@ -80,6 +88,9 @@ options_read(int argc, char **argv, Options *options)
 			case 'o':
 				ok = over_add(options, optarg);
 				break;
+			case 'd':
+				options->design = optarg;
+				break;
 			default:
 				report_error("unknown option or missing value: %s; " USAGE, argv[optind - 1]);
 				ok = false;
@@ -90,7 +101,7 @@ options_read(int argc, char **argv, Options *options)
 		report_error(USAGE);
 		ok = false;
 	}
-	return ok;
+	return ok && like_design_known(options->design);
 }
 
 static bool
@@ -135,23 +146,19 @@ events_write(Session *session, int64_t items, int64_t events)
 
 /* The files of a folder in the order of their names. A folder without any is a mistake in its name. */
 static bool
-folder_load(Session *session, const char *folder)
+folder_load(Session *session, const Options *options, const char *folder)
 {
-	char **files;
-	size_t count;
-	bool ok = folder_files(folder, ".sql", &files, &count);
+	size_t loaded;
 
-	if (ok && count == 0)
+	if (!like_design_load_over(session, like_design_find(options->design), options->sql, folder, &loaded))
+	{
+		return false;
+	}
+	if (loaded == 0)
 	{
 		report_error("there is no file *.sql in %s", folder);
-		ok = false;
 	}
-	for (size_t i = 0; ok && i < count; i++)
-	{
-		ok = session_execute_file(session, files[i]);
-	}
-	paths_free(files, count);
-	return ok;
+	return loaded > 0;
 }
 
 int
@@ -168,11 +175,11 @@ main(int argc, char **argv)
 		return EXIT_CODE_USAGE;
 	}
 	session = session_open(options.conninfo, "like-setup");
-	ok = session != NULL && like_create(session, options.sql) && items_add(session, options.items) &&
-		 events_write(session, options.items, options.events);
+	ok = session != NULL && like_design_create(session, like_design_find(options.design), options.sql) &&
+		 items_add(session, options.items) && events_write(session, options.items, options.events);
 	for (int i = 0; ok && i < options.over_count; i++)
 	{
-		ok = folder_load(session, options.over[i]);
+		ok = folder_load(session, &options, options.over[i]);
 	}
 	session_close(session);
 	return ok ? EXIT_CODE_PASS : EXIT_CODE_BROKEN;

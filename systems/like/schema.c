@@ -1,35 +1,11 @@
-/* Loading the schema and functions, and adding items. */
+/* Loading the schema and functions of the default design, adding items, and reporting. */
+#include "design.h"
 #include "like_private.h"
-
-#include <stdlib.h>
-
-static const char *const SQL_FILES[] = {
-	"schema.sql",
-	"write.sql",
-	"pull.sql",
-	"consume.sql",
-	"rebuild_snapshot.sql",
-	"rebuild_install.sql",
-	"audit_write_side.sql",
-	"audit_read_side.sql",
-	"read_count.sql",
-};
 
 bool
 like_create(Session *session, const char *sql_folder)
 {
-	for (size_t i = 0; i < LENGTH_OF(SQL_FILES); i++)
-	{
-		char *path = string_format("%s/%s", sql_folder, SQL_FILES[i]);
-		bool ok = session_execute_file(session, path);
-
-		free(path);
-		if (!ok)
-		{
-			return false;
-		}
-	}
-	return true;
+	return like_design_create(session, like_design_find(NULL), sql_folder);
 }
 
 bool

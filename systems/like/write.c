@@ -102,7 +102,12 @@ like_describe(const LikeResult *result, Text *text)
 	switch (result->outcome)
 	{
 		case LIKE_CHANGED:
-			text_append(text, "CHANGED(%s, v%" PRId64 ", seq=%" PRId64 ")", state, result->version, result->seq);
+			text_append(text, "CHANGED(%s, v%" PRId64, state, result->version);
+			if (result->seq != 0)
+			{
+				text_append(text, ", seq=%" PRId64, result->seq);
+			}
+			text_append(text, ")");
 			break;
 		case LIKE_NOOP:
 			text_append(text, "NOOP(%s, v%" PRId64 ", %s)", state, result->version,

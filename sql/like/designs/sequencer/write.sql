@@ -1,0 +1,38 @@
+-- The write path: set the state of a pair, and leave the event without a number.
+--
+-- Guarantee: one event per state change, in the transaction of the change, with a delta that follows from the old
+-- state read under the lock; a request that changes nothing writes no event. seq is 0: the number comes later, from
+-- like_number(). Repeating a request is safe. An unknown item is refused by the foreign key (23503).
+--
+-- Lock order: fact row, nothing else: requests of different pairs never wait for one another.
+--
+-- Why PL/pgSQL and VOLATILE, and a placeholder: as in the write path that this takes the place of. The transaction has its
+-- number, and holds the fact row, before the event draws its id; like_number() relies on both.
+
+CREATE OR REPLACE FUNCTION like_set(p_user bigint, p_item bigint, p_want boolean,
+	OUT changed boolean, OUT liked boolean, OUT version bigint, OUT seq bigint, OUT xid xid8)
+LANGUAGE plpgsql VOLATILE
+AS $$
+BEGIN
+	INSERT INTO like_fact (user_id, item_id, liked, version) VALUES (p_user, p_item, false, 0)
+		ON CONFLICT DO NOTHING;
+
+	SELECT f.liked, f.version INTO STRICT liked, version
+		FROM like_fact f WHERE f.user_id = p_user AND f.item_id = p_item FOR UPDATE;
+
+	changed := liked <> p_want;
+	seq := 0;
+	xid := pg_current_xact_id();
+	IF NOT changed THEN
+		RETURN;
+	END IF;
+
+	liked := p_want;
+	version := version + 1;
+	UPDATE like_fact f SET liked = p_want, version = like_set.version
+		WHERE f.user_id = p_user AND f.item_id = p_item;
+
+	INSERT INTO like_unnumbered (user_id, item_id, delta, version)
+		VALUES (p_user, p_item, CASE WHEN p_want THEN 1 ELSE -1 END, like_set.version);
+END
+$$;
