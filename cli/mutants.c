@@ -7,23 +7,24 @@
 #include "commands.h"
 #include "twins/matrix.h"
 
-/* false: a word names no twin, or nothing is left for this part; reported. */
+/* false: a word names no twin of this design, or nothing is left for this part; reported. */
 static bool
-choose(const Shard *shard, const char *const *words, int word_count, const Twin **chosen, int *count)
+choose(const Shard *shard, const char *design, const char *const *words, int word_count, const Twin **chosen,
+	   int *count)
 {
 	int named_count = 0;
 
 	*count = 0;
 	for (int i = 0; i < word_count; i++)
 	{
-		if (!twin_known(words[i]))
+		if (!twin_known(words[i]) || !twin_fits(twin_find(words[i]), design))
 		{
 			return false;
 		}
 	}
 	for (const Twin *twin = twins; twin->id != NULL; twin++)
 	{
-		bool named = word_count == 0;
+		bool named = word_count == 0 && twin_design(twin, design, NULL) != NULL;
 
 		for (int i = 0; i < word_count; i++)
 		{
@@ -51,7 +52,7 @@ command_mutants(const Options *options, const char *const *words, int word_count
 	ExitCode code;
 
 	chosen = memory_get(sizeof(*chosen) * ((size_t) twin_count() + 1));
-	if (!choose(&options->shard, words, word_count, chosen, &config.twin_count))
+	if (!choose(&options->shard, run.design, words, word_count, chosen, &config.twin_count))
 	{
 		free(chosen);
 		return EXIT_CODE_NO_MATCH;

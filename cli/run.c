@@ -20,9 +20,13 @@ command_run(const Options *options, const char *const *words, int word_count)
 		report_error("nothing to run: name a suite, a case or all (see: help, list)");
 		return EXIT_CODE_USAGE;
 	}
-	if (config.variant != NULL && !twin_known(config.variant))
+	if (config.variant != NULL)
 	{
-		return EXIT_CODE_NO_MATCH;
+		if (!twin_known(config.variant) || !twin_fits(twin_find(config.variant), config.design))
+		{
+			return EXIT_CODE_NO_MATCH;
+		}
+		config.design = twin_design(twin_find(config.variant), config.design, NULL);
 	}
 	if (!command_select(options, words, word_count, &selected, &count))
 	{

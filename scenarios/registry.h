@@ -47,7 +47,8 @@
 	SCENARIO(isolation_like_wrapped) \
 	SCENARIO(isolation_repair) \
 	SCENARIO(isolation_two_deletes) \
-	SCENARIO(isolation_counter_rows)
+	SCENARIO(isolation_counter_rows) \
+	SCENARIO(scale_sequencer)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

@@ -27,6 +27,7 @@ typedef enum
 	CELL_NOT_RUN = 0,
 	CELL_SURVIVED,
 	CELL_CAUGHT,
+	CELL_SKIPPED, /* the case says that it is not for this run */
 	CELL_NO_VERDICT
 } CellState;
 
@@ -159,6 +160,7 @@ words_of_row(const Matrix *matrix, const Row *row, Words *words)
 	words_add(words, "--programs=%s", run->programs);
 	words_add(words, "--sql=%s", run->sql);
 	words_add(words, "--evidence=%s", row->folder);
+	words_add(words, "--design=%s", row->twin == NULL ? run->design : twin_design(row->twin, run->design, NULL));
 	if (row->twin != NULL)
 	{
 		words_add(words, "--variant=%s", row->twin->id);
@@ -169,7 +171,7 @@ static bool
 row_start(Matrix *matrix, Row *row)
 {
 	/* What selects here would select once more there, or be refused. */
-	static const char *const env[] = {"COUNTERPROOF_BRIEF=", "COUNTERPROOF_SHARD=", NULL};
+	static const char *const env[] = {"COUNTERPROOF_BRIEF=", "COUNTERPROOF_SHARD=", "COUNTERPROOF_DESIGN=", NULL};
 	Words words = {.count = 0};
 	char *output;
 
@@ -249,12 +251,13 @@ take_case(void *context, const RecordedCase *recorded)
 	cell->failed = recorded->failed;
 	cell->state = recorded->result == RESULT_PASS   ? CELL_SURVIVED
 				  : recorded->result == RESULT_FAIL ? CELL_CAUGHT
+				  : recorded->result == RESULT_SKIP ? CELL_SKIPPED
 													: CELL_NO_VERDICT;
 	for (size_t i = 0; i < recorded->check_count; i++)
 	{
 		take_check(row, cell, recorded->id, &recorded->checks[i]);
 	}
-	if (cell->state == CELL_NO_VERDICT)
+	if (cell->state == CELL_SKIPPED || cell->state == CELL_NO_VERDICT)
 	{
 		free(cell->first);
 		cell->first = string_format("%s: %s", result_name(recorded->result), recorded->reason);
@@ -369,7 +372,7 @@ tell_cells(Matrix *matrix, int index)
 		{
 			say(matrix, index, LINE_NOTE, NULL, NULL, "%s: %d checks failed: %s", id, cell->failed, cell->first);
 		}
-		else if (cell->state == CELL_NO_VERDICT)
+		else if (cell->state == CELL_SKIPPED || cell->state == CELL_NO_VERDICT)
 		{
 			say(matrix, index, LINE_NOTE, NULL, NULL, "%s: %s", id, cell->first);
 		}
@@ -392,7 +395,8 @@ red_cells(const Matrix *matrix, const Row *row)
 
 	for (int i = 0; matrix->cases[i] != NULL; i++)
 	{
-		red += row_runs(matrix, row, matrix->cases[i]) && row->cells[i].state != CELL_SURVIVED;
+		red += row_runs(matrix, row, matrix->cases[i]) && row->cells[i].state != CELL_SURVIVED &&
+			   row->cells[i].state != CELL_SKIPPED;
 	}
 	return red;
 }
@@ -564,7 +568,7 @@ end_programs(Matrix *matrix)
 /* --- the matrix as a picture --- */
 
 /*
- * A line of one letter a case: X the named check failed, x others did, . all held, ! no verdict, blank not run. Suites
+ * A line of one letter a case: X the named check failed, x others did, . all held, - skipped, ! no verdict, blank not run. Suites
  * are set apart by two blanks.
  */
 static void
@@ -578,6 +582,7 @@ append_letters(const Matrix *matrix, const Row *row, Text *text)
 					  : cell->named                    ? 'X'
 					  : cell->state == CELL_CAUGHT     ? 'x'
 					  : cell->state == CELL_SURVIVED   ? '.'
+					  : cell->state == CELL_SKIPPED    ? '-'
 					  : cell->state == CELL_NO_VERDICT ? '!'
 													   : ' ';
 
@@ -638,7 +643,7 @@ suite_has_twins(const char *suite)
 {
 	for (const Twin *twin = twins; twin->id != NULL; twin++)
 	{
-		if (strncmp(twin->caught_in, suite, strlen(suite)) == 0 && twin->caught_in[strlen(suite)] == '-')
+		if (strncmp(twin->caught_in, suite, strlen(suite)) == 0 && strchr("-/", twin->caught_in[strlen(suite)]) != NULL)
 		{
 			return true;
 		}

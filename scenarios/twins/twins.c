@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "design.h"
+
 static const char *const consumer[] = {"like-consumer", NULL};
 
 const ClientSteps right_steps = {
@@ -369,8 +371,115 @@ const Twin twins[] = {
 	 .caught_in = "33-D",
 	 .caught_by = "run again: n"},
 
+	/* --- sequencer --- */
+	{.id = "S01",
+	 .layer = "rebuild",
+	 .wrong = "takes the liked facts for C(S)",
+	 .guard = "the deltas of events without a number are taken off",
+	 .source = "the rebuild: C(S) holds exactly the events 1..S",
+	 .caught_in = "scale/sequencer",
+	 .caught_by = "beside a like without a number: C(S)",
+	 .design = "sequencer"},
+	{.id = "S02",
+	 .layer = "write",
+	 .wrong = "a session keeps twenty ids in stock (CACHE 20)",
+	 .guard = "CACHE 1, drawn under the lock of the fact row",
+	 .source = "manual, CREATE SEQUENCE: with a cache, values are not drawn in the order in which they are used",
+	 .caught_in = "scale/sequencer",
+	 .caught_by = "from two sessions: versions of the pair",
+	 .design = "sequencer"},
+	{.id = "S03",
+	 .layer = "sequencer",
+	 .wrong = "numbers the events of a batch as they come (no ORDER BY)",
+	 .guard = "numbers follow the ids",
+	 .source = "manual 7.5: without ORDER BY rows come in an unspecified order",
+	 .caught_in = "scale/sequencer",
+	 .caught_by = "the later event in front: versions of the pair",
+	 .design = "sequencer"},
+	{.id = "S04",
+	 .layer = "sequencer",
+	 .wrong = "looks only above the highest id that it has numbered",
+	 .guard = "a floor that moves when nothing below it can come any more",
+	 .source = "manual 9.17: a value of a sequence is drawn before the transaction that uses it commits",
+	 .caught_in = "scale/sequencer",
+	 .caught_by = "number of the like that committed late",
+	 .design = "sequencer"},
+	{.id = "S05",
+	 .layer = "sequencer",
+	 .wrong = "moves the floor by the xmax of a snapshot",
+	 .guard = "by the round's own transaction number, drawn after it has looked",
+	 .source = "manual 9.26: xmax is one past the highest completed number, and a higher one may be in progress",
+	 .caught_in = "scale/sequencer",
+	 .caught_by = "number of the like that committed late",
+	 .design = "sequencer"},
+	{.id = "S06",
+	 .layer = "sequencer",
+	 .wrong = "two sequencers work at once (no lock)",
+	 .guard = "an advisory lock before it looks makes the sequencer single",
+	 .source = "invariant 3: numbers have no gap, and each is given once",
+	 .caught_in = "scale/sequencer",
+	 .caught_by = "the second sequencer is refused with",
+	 .design = "sequencer"},
+	{.id = "S07",
+	 .layer = "sequencer",
+	 .wrong = "looks through all ids in each round (no floor)",
+	 .guard = "what was numbered is not walked over again",
+	 .source = "manual 24.1.2: dead entries stay as long as any snapshot may see them",
+	 .caught_in = "scale/sequencer",
+	 .caught_by = "the next round looked at less than",
+	 .design = "sequencer"},
+
 	{.id = NULL},
 };
+
+/* What a design has in the place of a twin's guard. */
+static const struct
+{
+	const char *design;
+	const char *id;
+	const char *why;
+} twins_without_guard[] = {
+	{"sequencer", "M03", "its numbers are given after the commit, so a writer cannot draw one from anywhere"},
+	{"sequencer", "M30", "its write path locks the fact row and nothing else, so there is no order to break"},
+	{"sequencer", "M25c", "nothing in 33-A conflicts on it, so no COMMIT there answers ROLLBACK"},
+};
+
+const char *
+twin_design(const Twin *twin, const char *design, const char **why)
+{
+	bool of_default = like_design_find(design) == like_design_find(NULL);
+	const char *reason = NULL;
+
+	for (size_t i = 0; i < LENGTH_OF(twins_without_guard); i++)
+	{
+		if (strcmp(twins_without_guard[i].design, design) == 0 && strcmp(twins_without_guard[i].id, twin->id) == 0)
+		{
+			reason = twins_without_guard[i].why;
+		}
+	}
+	if (twin->design != NULL && !of_default && strcmp(twin->design, design) != 0)
+	{
+		reason = "it is a twin of another design";
+	}
+	if (why != NULL)
+	{
+		*why = reason;
+	}
+	return reason != NULL ? NULL : twin->design != NULL ? twin->design : design;
+}
+
+bool
+twin_fits(const Twin *twin, const char *design)
+{
+	const char *why;
+
+	if (twin_design(twin, design, &why) == NULL)
+	{
+		report_error("%s says nothing about design %s: %s", twin->id, design, why);
+		return false;
+	}
+	return true;
+}
 
 int
 twin_count(void)

@@ -3,6 +3,9 @@
  *
  * What is wrong is SQL, files of the right ones' names below sql/<system>/mutants/<id>/ that are loaded over them, or steps
  * of a client or consumer, exchanged for the right ones. Where a guard lies behind another, a twin lacks the pair.
+ *
+ * A design of the like system that does otherwise what a twin does wrong has the twin's files of its own, below
+ * sql/like/designs/<name>/mutants/<id>/.
  */
 #ifndef COUNTERPROOF_TWINS_H
 #define COUNTERPROOF_TWINS_H
@@ -43,6 +46,7 @@ typedef struct
 	const char *source;       /* the rule that the guard keeps, by its name in README.md, or a section of the manual */
 	const char *caught_in;    /* the case that is known to catch it: "32-G" */
 	const char *caught_by;    /* part of the text of a check of that case which must fail */
+	const char *design;       /* the only one that has the guard; NULL: all, or what twin_design() says */
 	const ClientSteps *steps; /* NULL: all are the right ones */
 } Twin;
 
@@ -57,5 +61,14 @@ extern ClientSteps twin_steps(const Twin *twin);
 
 /* false: there is none of that name; reported with the nearest (EXIT_CODE_NO_MATCH). */
 extern bool twin_known(const char *id) MUST_CHECK;
+
+/*
+ * The design over which a twin runs where `design` was asked for: its only one with the default, else `design`. NULL: that
+ * design does not have the guard; *why says what it has, `why` may be NULL.
+ */
+extern const char *twin_design(const Twin *twin, const char *design, const char **why);
+
+/* false: that design does not have its guard; reported (EXIT_CODE_NO_MATCH). */
+extern bool twin_fits(const Twin *twin, const char *design) MUST_CHECK;
 
 #endif
