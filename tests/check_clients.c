@@ -95,6 +95,28 @@ START_TEST(files_are_loaded_over_a_system)
 }
 END_TEST
 
+/* A design that leaves numbers to a sequencer, which --over and COUNTERPROOF_DESIGN find as well. */
+START_TEST(a_system_of_another_design)
+{
+	expect_run(SETUP "--design sequencer --events 5 \"$@\"", EXIT_CODE_PASS, "");
+	expect_number("SELECT last FROM like_seq", 0);
+	expect_number("SELECT lag FROM like_audit_read_side()", 5);
+	expect_run("like-sequencer \"$@\" --batch 2", EXIT_CODE_PASS, "NUMBERED 5\n");
+	expect_run("like-sequencer \"$@\"", EXIT_CODE_PASS, "NUMBERED 0\n");
+	expect_number("SELECT last FROM like_seq", 5);
+}
+END_TEST
+
+START_TEST(files_of_a_design_are_loaded_over_it)
+{
+	expect_run("COUNTERPROOF_DESIGN=sequencer; export COUNTERPROOF_DESIGN; " SETUP
+			   "\"$@\" --events 1 --over mutants/M05",
+			   EXIT_CODE_PASS, "");
+	expect_number("SELECT count(*) FROM like_set(1, 1, true)", 1);
+	expect_number("SELECT count(*) FROM like_unnumbered", 2); /* M05 writes an event for a repeat */
+}
+END_TEST
+
 START_TEST(a_wish_is_fulfilled_once)
 {
 	char *path = string_format("%s/request/request.sql", getenv("COUNTERPROOF_SQL"));
@@ -117,6 +139,17 @@ static const struct
 	{SETUP "\"$@\" --events x", EXIT_CODE_USAGE, "--events takes a number"},
 	{SETUP "\"$@\" --evil", EXIT_CODE_USAGE, "unknown option or missing value: --evil"},
 	{SETUP "\"$@\" --events 1 --over /nonexistent", EXIT_CODE_BROKEN, "there is no file *.sql in /nonexistent"},
+	{SETUP "\"$@\" --events 1 --over mutants/M99", EXIT_CODE_BROKEN, "there is no file *.sql in mutants/M99"},
+	{SETUP "\"$@\" --design sequence", EXIT_CODE_USAGE, "no design \"sequence\"; the nearest is \"sequencer\""},
+	{SETUP "\"$@\" --design sequencer --over mutants/M30", EXIT_CODE_BROKEN,
+	 "mutants/M30/write.sql is not for design sequencer, which has a write.sql of its own"},
+	{"mkdir -p sql/designs/row && cp \"$COUNTERPROOF_SQL\"/like/*.sql sql && touch sql/designs/row/wriet.sql && "
+	 "{ like-setup --sql sql \"$@\"; code=$?; rm -r sql; (exit $code); }",
+	 EXIT_CODE_BROKEN, "0 of 1 files of sql/designs/row are named like a file of sql"},
+	{"like-sequencer", EXIT_CODE_USAGE, "usage: like-sequencer"},
+	{"like-sequencer \"$@\" --batch", EXIT_CODE_USAGE, "usage: like-sequencer"},
+	{"like-sequencer \"$@\" --batch 0", EXIT_CODE_USAGE, "--batch takes a number from 1 to 1000000, not \"0\""},
+	{"like-sequencer \"$@\"", EXIT_CODE_BROKEN, "like_number"},
 	{"like-writer \"$@\"", EXIT_CODE_USAGE, "usage: like-writer"},
 	{"like-writer 1:1:like", EXIT_CODE_USAGE, "usage: like-writer"},
 	{"like-writer \"$@\" 1:1:like 1:1:love", EXIT_CODE_USAGE, "USER:ITEM:unlike, not \"1:1:love\""},
@@ -154,6 +187,8 @@ clients_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, a_system_is_made_written_and_rebuilt);
 	tcase_add_test(tcase, files_are_loaded_over_a_system);
+	tcase_add_test(tcase, a_system_of_another_design);
+	tcase_add_test(tcase, files_of_a_design_are_loaded_over_it);
 	tcase_add_test(tcase, a_wish_is_fulfilled_once);
 	tcase_add_loop_test(tcase, what_is_wrong_is_refused, 0, LENGTH_OF(refused));
 	tcase_add_test(tcase, a_wrong_request_is_not_sent);

@@ -34,6 +34,8 @@ fresh_copy() {
 
 expect 'every twin' 0 'caught=(3[89]|[4-9][0-9]|[0-9]{3,}) survived=0 canary=survived'
 
+expect 'every twin of the other design' 0 'caught=(4[89]|[5-9][0-9]|[0-9]{3,}) survived=0 canary=survived' --design sequencer
+
 # What the environment selects is selected once, and not again inside.
 COUNTERPROOF_SHARD=2/2 COUNTERPROOF_BRIEF=1 expect 'the second half of two twins' 0 'caught=1 survived=0 canary=survived' M14 M26
 
@@ -45,6 +47,10 @@ expect 'a twin that is none' 1 'caught=0 survived=1 canary=survived' --sql "$wor
 fresh_copy
 echo 'SELECT no_such_function();' >"$mutants/M14/consume.sql"
 expect 'a twin that does not load' 1 'caught=0 survived=1 canary=survived' --sql "$work/sql" M14
+
+fresh_copy
+cp "$work/sql/like/designs/sequencer/number.sql" "$work/sql/like/designs/sequencer/mutants/S04/number.sql"
+expect 'a twin of a design that is none' 1 'caught=0 survived=1 canary=survived' --sql "$work/sql" S04
 
 fresh_copy
 cp "$mutants/M05/write.sql" "$mutants/M07/write.sql"

@@ -426,7 +426,7 @@ const Twin twins[] = {
 	 .guard = "what was numbered is not walked over again",
 	 .source = "manual 24.1.2: dead entries stay as long as any snapshot may see them",
 	 .caught_in = "scale/sequencer",
-	 .caught_by = "the next round looked at less than",
+	 .caught_by = "a round looks at no more pages than before",
 	 .design = "sequencer"},
 
 	{.id = NULL},
