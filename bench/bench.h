@@ -33,5 +33,6 @@ extern bool bench_peak_of(const char *const *argv, const char *output_file, doub
 extern bool bench_crashpoints(const Bench *bench) MUST_CHECK;
 extern bool bench_isolation(const Bench *bench, Cluster *cluster) MUST_CHECK;
 extern bool bench_spec(const Bench *bench, Cluster *cluster) MUST_CHECK;
+extern bool bench_clocks(const Bench *bench) MUST_CHECK;
 
 #endif
