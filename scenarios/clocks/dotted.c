@@ -9,7 +9,7 @@
  *            Values are held against it after every step. First the smallest example of a dropped slot.
  * Expect     Dots: 0 lost, 0 invented, of 36,000 states. Server clocks: 0 lost, thousands invented. Client clocks: 0 and 0, and
  *            more entries. With slots dropped: both lost and invented.
- * Not shown  Deletion of a key; exchanges of part of what a replica has (L26).
+ * Not shown  Deletion of a key; exchanges of part of what a replica has (L32).
  */
 #include "lab.h"
 

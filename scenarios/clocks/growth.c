@@ -6,7 +6,7 @@
  * Method     200 clients, each of which writes one key once after it has read it, on three replicas in turn; then one
  *            replica that is restarted 50 times under fresh names, and writes after each.
  * Expect     One value in each. Client clocks: 200 entries; server clocks and dots: 3. After the restarts: 51 entries.
- * Not shown  When an entry may go: nothing here can know that a participant will never be heard of again (L26).
+ * Not shown  When an entry may go: nothing here can know that a participant will never be heard of again (L32).
  */
 #include "lab.h"
 

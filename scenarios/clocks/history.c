@@ -8,7 +8,8 @@
  *            The same histories run with receipts without the tick, and without the merge.
  * Expect     No pair of 1,079,520 is answered wrongly. Without tick or merge thousands are. Of 20,000 drawn triples
  *            none is merged differently in another order or grouping, or twice.
- * Not shown  Clocks that forget (clocks/pruned), participants that lose theirs (clocks/reused), membership that changes (L26).
+ * Not shown  Clocks that forget (clocks/pruned), participants that lose theirs (clocks/reused), membership that changes (L32).
+ *            Two events without a message between them: that neither is before the other is all there is to say (L30).
  */
 #include "lab.h"
 

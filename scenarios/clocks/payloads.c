@@ -7,7 +7,7 @@
  * Method     Two values under one clock; a store of three replicas that merges in another order on each; the same by dots.
  * Expect     Compared as clocks they are equal. Server clocks: n2 and n3 have the clock [n1:2, n2:1], and two and three values. By dots
  *            both have the same two.
- * Not shown  Values that differ by a broken disk: no clock is a checksum (L25).
+ * Not shown  Values that differ by a broken disk: no clock is a checksum (L31).
  */
 #include "lab.h"
 

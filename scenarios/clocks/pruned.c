@@ -8,7 +8,7 @@
  * Expect     Each error by its name. Siblings of a false conflict stay two however often they are exchanged, and a write
  *            that has read both ends it; an exchange that writes what arrives doubles them. Cut to all 12 entries no pair
  *            errs. Who keeps the newest never loses a conflict here, since every event ticks; who keeps the largest does.
- * Not shown  A store's own rule of eviction, and when it is safe (L26).
+ * Not shown  A store's own rule of eviction, and when it is safe (L32).
  */
 #include "lab.h"
 

@@ -7,7 +7,7 @@
  *            tick out and by one that leaves the merge out; in place as well.
  * Expect     By the rule the receipt is after both, always. Without the tick, of a message that brings nothing new: equal
  *            to the clock before it. Without the merge: concurrent with the message that was received.
- * Not shown  Whether a system ticks at the right moments; that is up to who calls this (L26).
+ * Not shown  Whether a system ticks at the right moments; that is up to who calls this (L32).
  */
 #include "lab.h"
 

@@ -6,7 +6,7 @@
  * Method     Small clocks of two or three participants, compared both ways, merged and ticked; what was given is looked at again.
  * Expect     [A:2] is before [A:2, B:1]. Not before can be after, equal or concurrent. Equal sums are no equal history. The merged
  *            clock of two concurrent ones is after both; ticked, it is after itself. Nothing that was given has changed.
- * Not shown  How the clocks came about (clocks/history), and whether what they stand for is the same (clocks/payloads, L25).
+ * Not shown  How the clocks came about (clocks/history), and whether what they stand for is the same (clocks/payloads, L31).
  */
 #include "lab.h"
 

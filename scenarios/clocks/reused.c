@@ -7,7 +7,7 @@
  *            by server clocks and one by dots. A client starts from zero, with a context and without. Two replicas have one name.
  * Expect     The new write is before what is stored: gone from both replicas after the exchange. Under the fresh name it is kept,
  *            as a sibling. The client is swallowed without its context and safe with it. Two owners are refused, in all three.
- * Not shown  How a participant makes its counter outlive a crash, or learns a fresh name (L26).
+ * Not shown  How a participant makes its counter outlive a crash, or learns a fresh name (L32).
  */
 #include "lab.h"
 

@@ -8,7 +8,7 @@
  * Expect     Sums and largest counters of the two are equal, the clocks concurrent. Over the history sums and wall clocks order
  *            nine concurrent pairs of ten and more. The sum reverses no pair; the largest counter makes ordered pairs equal;
  *            wall clocks reverse some.
- * Not shown  How far wall clocks really are apart; what a clock that combines both can do.
+ * Not shown  How far wall clocks really are apart, and when anything happened (L30); clocks that combine both.
  */
 #include "lab.h"
 

@@ -1,7 +1,7 @@
 /*
  * A test double of a replicated store: values under keys, in memory, on replicas that answer alone and now and then give
  * one another what they have. Where two values are concurrent it keeps both, as siblings; which of them counts is the
- * application's business. It is no database (LIMITS.md, L26): it exists so that the ways to keep versions can be compared.
+ * application's business. It is no database (LIMITS.md, L32): it exists so that the ways to keep versions can be compared.
  *
  * A context is what a reading said it has seen. Sent along with a write, it says what that write replaces.
  */
