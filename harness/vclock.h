@@ -31,7 +31,7 @@ typedef struct
 typedef struct
 {
 	int64_t *counters; /* one block of memory with the other two */
-	size_t *ends;      /* where each identifier ends in `ids` */
+	size_t *begins;    /* where each identifier begins in `ids`, and behind the last where that ends */
 	char *ids;         /* each after a byte with its length */
 	size_t count;
 	size_t capacity;

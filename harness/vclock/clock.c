@@ -23,9 +23,10 @@ clock_with_room(size_t entries, size_t id_bytes)
 
 	if (entries > 0)
 	{
-		clock.counters = memory_grow(NULL, entries * ENTRY_BYTES + id_bytes);
-		clock.ends = (size_t *) (clock.counters + entries);
-		clock.ids = (char *) (clock.ends + entries);
+		clock.counters = memory_grow(NULL, entries * ENTRY_BYTES + sizeof(size_t) + id_bytes);
+		clock.begins = (size_t *) (clock.counters + entries);
+		clock.begins[0] = 0;
+		clock.ids = (char *) (clock.begins + entries + 1);
 	}
 	return clock;
 }
@@ -37,32 +38,28 @@ vclock_free(VClock *clock)
 	*clock = (VClock){0};
 }
 
-static size_t
-id_begin(const VClock *clock, size_t index)
-{
-	return index == 0 ? 0 : clock->ends[index - 1];
-}
-
 /* Append identifiers; their counters are the caller's to write. There is room. */
 static void
 append_ids(VClock *to, const VClock *from, size_t index, size_t run)
 {
-	size_t begin = id_begin(from, index);
-	size_t moved = to->id_bytes - begin; /* wraps where they move to the front, and back when added */
-	size_t *ends;
+	size_t begin;
+	size_t moved;
+	size_t *begins;
 
 	if (run == 0)
 	{
 		return; /* there may be no memory at all */
 	}
-	ends = to->ends + to->count;
-	memcpy(to->ids + to->id_bytes, from->ids + begin, from->ends[index + run - 1] - begin);
-	memcpy(ends, from->ends + index, run * sizeof(*ends));
+	begin = from->begins[index];
+	moved = to->id_bytes - begin; /* wraps where they move to the front, and back when added */
+	begins = to->begins + to->count + 1;
+	memcpy(to->ids + to->id_bytes, from->ids + begin, from->begins[index + run] - begin);
+	memcpy(begins, from->begins + index + 1, run * sizeof(*begins));
 	for (size_t i = 0; i < run && moved != 0; i++)
 	{
-		ends[i] += moved;
+		begins[i] += moved;
 	}
-	to->id_bytes = ends[run - 1];
+	to->id_bytes = begins[run - 1];
 	to->count += run;
 }
 
@@ -112,7 +109,7 @@ vclock_id(const char *name)
 static VClockId
 id_at(const VClock *clock, size_t index)
 {
-	const char *length = clock->ids + id_begin(clock, index);
+	const char *length = clock->ids + clock->begins[index];
 
 	return (VClockId){.bytes = length + 1, .length = (unsigned char) *length};
 }
@@ -169,18 +166,17 @@ insert(VClock *clock, size_t index, VClockId id, int64_t counter)
 	size_t begin;
 
 	make_room(clock, id_bytes);
-	begin = id_begin(clock, index);
+	begin = clock->begins[index];
 	memmove(clock->ids + begin + id_bytes, clock->ids + begin, clock->id_bytes - begin);
 	clock->ids[begin] = (char) id.length;
 	memcpy(clock->ids + begin + 1, id.bytes, id.length);
 	clock->id_bytes += id_bytes;
 	memmove(clock->counters + index + 1, clock->counters + index, (clock->count - index) * sizeof(*clock->counters));
 	clock->counters[index] = counter;
-	for (size_t i = clock->count; i > index; i--)
+	for (size_t i = clock->count + 1; i > index; i--)
 	{
-		clock->ends[i] = clock->ends[i - 1] + id_bytes;
+		clock->begins[i] = clock->begins[i - 1] + id_bytes;
 	}
-	clock->ends[index] = begin + id_bytes;
 	clock->count++;
 }
 
@@ -342,27 +338,26 @@ common_bytes(const char *a, const char *b, size_t most)
 static inline Stretch
 find_stretch(const VClock *a, size_t i, const VClock *b, size_t j)
 {
-	const char *ids_a = a->ids + id_begin(a, i);
-	const char *ids_b = b->ids + id_begin(b, j);
-	size_t left_a = (size_t) (a->ids + a->id_bytes - ids_a);
-	size_t left_b = (size_t) (b->ids + b->id_bytes - ids_b);
+	const char *ids_a = a->ids + a->begins[i];
+	const char *ids_b = b->ids + b->begins[j];
+	size_t left_a = a->id_bytes - a->begins[i];
+	size_t left_b = b->id_bytes - b->begins[j];
 	size_t common = common_bytes(ids_a, ids_b, left_a < left_b ? left_a : left_b);
-	Stretch stretch = {0};
+	size_t upto = a->begins[i] + common;
+	size_t first = i;
+	int order = 0;
 
-	while (i < a->count && a->ids + a->ends[i] <= ids_a + common)
+	while (i < a->count && a->begins[i + 1] <= upto)
 	{
 		i++;
-		stretch.run++;
 	}
-	j += stretch.run;
+	j += i - first;
 	if (i < a->count && j < b->count)
 	{
-		bool at_length = a->ids + id_begin(a, i) == ids_a + common;
-
-		stretch.order = at_length ? compare_ids(id_at(a, i), id_at(b, j))
-								  : (unsigned char) ids_a[common] - (unsigned char) ids_b[common];
+		order = a->begins[i] < upto ? (unsigned char) ids_a[common] - (unsigned char) ids_b[common]
+									: compare_ids(id_at(a, i), id_at(b, j));
 	}
-	return stretch;
+	return (Stretch){.run = i - first, .order = order};
 }
 
 static bool
