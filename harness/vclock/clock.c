@@ -334,7 +334,7 @@ common_bytes(const char *a, const char *b, size_t most)
 	return common;
 }
 
-/* From here on; neither is at its end. The first byte that differs ends the run, and says who goes on unless it is a length. */
+/* From here on, with neither at its end. The first byte that differs ends the run, and says who goes on unless it is a length. */
 static inline Stretch
 find_stretch(const VClock *a, size_t i, const VClock *b, size_t j)
 {
@@ -367,14 +367,19 @@ same_participants(const VClock *a, const VClock *b)
 }
 
 /*
- * No counter is negative, so no difference overflows: its sign says which is less. Signs are gathered without a branch,
- * in vectors; a processor that has wide ones runs a version of its own.
+ * No counter is negative, so no difference overflows: its sign says which is less. Signs are gathered without a branch, in
+ * vectors. A processor that has wide ones runs the same loop compiled for it; to choose when the program is loaded
+ * (target_clones) would be before ThreadSanitizer is ready.
  */
 #ifdef __x86_64__
-#define WIDE __attribute__((target_clones("avx2", "default")))
+#define WIDE __attribute__((target("avx2")))
+#define HAS_WIDE __builtin_cpu_supports("avx2")
 #else
 #define WIDE
+#define HAS_WIDE false
 #endif
+
+#define IN_PLACE static inline __attribute__((always_inline))
 
 typedef int64_t Lanes __attribute__((vector_size(LANES * sizeof(int64_t))));
 
@@ -384,8 +389,8 @@ typedef struct
 	bool more;
 } Signs;
 
-WIDE static void
-gather_signs(const int64_t *a, const int64_t *b, size_t count, Signs *signs)
+IN_PLACE void
+gather_by_lanes(const int64_t *a, const int64_t *b, size_t count, Signs *signs)
 {
 	Lanes a_minus_b = {0};
 	Lanes b_minus_a = {0};
@@ -413,8 +418,30 @@ gather_signs(const int64_t *a, const int64_t *b, size_t count, Signs *signs)
 		less |= a_minus_b[k];
 		more |= b_minus_a[k];
 	}
-	signs->less = signs->less || less < 0;
-	signs->more = signs->more || more < 0;
+	signs->less = less < 0;
+	signs->more = more < 0;
+}
+
+WIDE static void
+gather_wide(const int64_t *a, const int64_t *b, size_t count, Signs *signs)
+{
+	gather_by_lanes(a, b, count, signs);
+}
+
+static Signs
+gather_signs(const int64_t *a, const int64_t *b, size_t count)
+{
+	Signs signs;
+
+	if (HAS_WIDE)
+	{
+		gather_wide(a, b, count, &signs);
+	}
+	else
+	{
+		gather_by_lanes(a, b, count, &signs);
+	}
+	return signs;
 }
 
 static VClockOrder
@@ -458,14 +485,8 @@ compare_participants(const VClock *a, const VClock *b)
 VClockOrder
 vclock_compare(const VClock *a, const VClock *b)
 {
-	Signs signs = {0};
-
-	if (!same_participants(a, b))
-	{
-		return order_of(compare_participants(a, b));
-	}
-	gather_signs(a->counters, b->counters, a->count, &signs);
-	return order_of(signs);
+	return order_of(same_participants(a, b) ? gather_signs(a->counters, b->counters, a->count)
+											: compare_participants(a, b));
 }
 
 const char *
@@ -481,9 +502,8 @@ vclock_order_name(VClockOrder order)
 	return names[order];
 }
 
-/* `to` may be one of the two. */
-WIDE static void
-take_greater(int64_t *to, const int64_t *a, const int64_t *b, size_t count)
+IN_PLACE void
+take_by_lanes(int64_t *to, const int64_t *a, const int64_t *b, size_t count)
 {
 	size_t i = 0;
 
@@ -502,6 +522,26 @@ take_greater(int64_t *to, const int64_t *a, const int64_t *b, size_t count)
 	for (; i < count; i++)
 	{
 		to[i] = a[i] < b[i] ? b[i] : a[i];
+	}
+}
+
+WIDE static void
+take_wide(int64_t *to, const int64_t *a, const int64_t *b, size_t count)
+{
+	take_by_lanes(to, a, b, count);
+}
+
+/* `to` may be one of the two. */
+static void
+take_greater(int64_t *to, const int64_t *a, const int64_t *b, size_t count)
+{
+	if (HAS_WIDE)
+	{
+		take_wide(to, a, b, count);
+	}
+	else
+	{
+		take_by_lanes(to, a, b, count);
 	}
 }
 
