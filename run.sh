@@ -223,8 +223,12 @@ build_failed() { # log
 
 # Sets major, and whether a server and a client are needed at all; options are judged by the lab itself.
 read_options() {
-	local argument last=''
+	local argument last='' only_clocks=true
 	for argument; do
+		case $argument in
+			clocks | clocks/* | -*) ;;
+			*) only_clocks=false ;;
+		esac
 		case $argument in
 			--pg=*) major=${argument#*=} ;;
 			isolation | isolation/* | all) wants_client=true ;;
@@ -235,6 +239,9 @@ read_options() {
 		fi
 		last=$argument
 	done
+	if $only_clocks; then
+		wants_server=false # that suite starts none
+	fi
 }
 
 # pgbench lies in Debian's server package, whose installation would start a cluster: it is unpacked, not installed.

@@ -38,7 +38,24 @@ no_clocks(Scene *scene)
 				 "a counter is a whole number from 0 on, which it is not for A");
 	check_unread(scene, vclock_parse_json, "{\"A\":1.5}",
 				 "a counter is a whole number from 0 on, which it is not for A");
+	check_unread(scene, vclock_parse_json, "{\"A\":1,\"A\":2}", "byte 10: duplicate object key near '\"A\"'");
 	check_unread(scene, vclock_parse_json, "[\"A\"]", "a clock is an object, like {\"A\":2,\"B\":1}");
+}
+
+static void
+no_names(Scene *scene)
+{
+	static const char longer[VCLOCK_ID_BYTES_MAX + 1] = "x";
+	VClock clock = {0};
+
+	step(scene, "a participant without a name, and one with a name that is too long");
+	notice_expect_errors(true);
+	check_refused(scene, vclock_advance(&clock, vclock_id("")), "a participant has a name of 1 to 255 bytes, not of 0",
+				  "a tick");
+	check_refused(scene, vclock_advance(&clock, (VClockId){longer, sizeof(longer)}),
+				  "a participant has a name of 1 to 255 bytes, not of 256", "a tick");
+	notice_expect_errors(false);
+	check_clock(scene, &clock, "[]", "the clock, after it");
 }
 
 static void
@@ -126,6 +143,7 @@ static void
 run(Scene *scene)
 {
 	no_clocks(scene);
+	no_names(scene);
 	would_overflow(scene);
 	would_shrink(scene);
 	any_bytes(scene);
