@@ -223,11 +223,12 @@ build_failed() { # log
 
 # Sets major, and whether a server and a client are needed at all; options are judged by the lab itself.
 read_options() {
-	local argument last='' only_clocks=true
+	local argument last='' clocks=false others=false
 	for argument; do
 		case $argument in
-			clocks | clocks/* | -*) ;;
-			*) only_clocks=false ;;
+			clocks | clocks/*) clocks=true ;;
+			-*) ;;
+			*) others=true ;;
 		esac
 		case $argument in
 			--pg=*) major=${argument#*=} ;;
@@ -239,7 +240,7 @@ read_options() {
 		fi
 		last=$argument
 	done
-	if $only_clocks; then
+	if $clocks && ! $others; then
 		wants_server=false # that suite starts none
 	fi
 }
