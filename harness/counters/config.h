@@ -67,7 +67,7 @@ typedef struct
 
 typedef struct
 {
-	char *path;
+	struct YamlFile *file; /* its memory is what the counters are made of */
 	CounterSpec *counters;
 	unsigned count;
 } CounterConfig;

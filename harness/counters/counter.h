@@ -13,10 +13,12 @@
 
 typedef struct
 {
-	char *quoted;  /* "usage_count", without its table */
-	char *type;    /* as SQL writes it, for casts */
-	char *collate; /* `COLLATE "C"` when what is compared with it has another collation, else "" */
+	char *quoted;    /* "usage_count", without its table */
+	char *type;      /* as SQL writes it, for casts */
+	char *collation; /* quoted; NULL: the type has none */
+	char *collate;   /* ` COLLATE "C"` when the column that it is compared with has another collation, else "" */
 	bool nullable;
+	int number;
 } CounterColumn;
 
 typedef struct
@@ -37,15 +39,18 @@ typedef struct
 	CounterColumn outbox_key[COUNTER_KEY_MAX]; /* with an outbox, as are all below */
 	CounterColumn column;                      /* that holds the count */
 	CounterColumn seq, delta, base_seq, processed_seq, last_column, watermark_column;
-	bool unique;       /* the database forbids two rows of the target with one key, NULLs in it included */
-	bool key_nullable; /* a key column of the target is: then NULL is a value like another, else it means no parent */
-	char *obstacle;    /* why it cannot be checked, one line; NULL: it can */
-	bool denied;       /* the obstacle is a missing privilege */
+	bool parent_unique; /* as `unique`, of the parent */
+	bool unique;        /* the database forbids two rows of the target with one key, NULLs in it included */
+	bool key_nullable;  /* a key column of the target is: then NULL is a value like another, else it means no parent */
+	char *obstacle;     /* why it cannot be checked, one line; NULL: it can */
+	bool denied;        /* the obstacle is a missing privilege */
+	double cost;        /* of one pass over all keys, as the planner believes */
 } Counter;
 
 /*
- * Look everything up. What is not there or cannot be read is the obstacle of the counter, which has no usable SQL then.
- * Reads only catalogs and plans the counter's SQL once. Inside or outside a transaction. NULL: the session is lost, reported.
+ * Look everything up, in a session of counters_connect(). What is not there or cannot be read is the obstacle of the counter, which has no usable SQL then.
+ * Reads only catalogs and plans the counter's SQL once. Outside a
+ * transaction, which an obstacle would end. NULL: the session is lost, reported.
  */
 extern Counter *counter_resolve(Session *session, const CounterSpec *spec) MUST_CHECK;
 extern void counter_free(Counter *counter); /* NULL allowed */
@@ -104,10 +109,22 @@ extern void counter_append_parent(Text *sql, const Counter *counter, CounterKeys
 extern void counter_append_pending(Text *sql, const Counter *counter, CounterKeys keys);
 
 /*
- * class (a CounterClass), k1.., stored, actual, pending, diff (stored - actual), n (source rows of an orphan, else 1): every key of
- * target, parent and source, those that are right included.
+ * class (a CounterClass, or -1: out of target_where), k1.., stored, actual, pending (with an outbox), source_rows (of what is not
+ * scanned, else NULL): every key of target, parent and source, those that are right included.
  */
 extern void counter_append_joined(Text *sql, const Counter *counter, CounterKeys keys);
+
+/*
+ * What counter_scan() sends: the rows of counter_append_joined() that are not right as texts, and how often each occurs; those
+ * that are right, and those out of target_where (class -1), are counted in one row each.
+ */
+extern void counter_append_scan(Text *sql, const Counter *counter, CounterKeys keys);
+
+/*
+ * k1.. as texts: the upper bound of a chunk of so many keys of what ought to have a count, above the lower bound whose columns are the
+ * parameters from $1, if there is one. No row: no more than that many are left.
+ */
+extern void counter_append_bound(Text *sql, const Counter *counter, bool lower, int keys);
 
 /* The keys of KEYS_LIST as a table: k1.. with their types. */
 extern void counter_append_key_table(Text *sql, const Counter *counter, int parameter);

@@ -61,7 +61,7 @@ static const cyaml_strval_t FAULTS[] = {
 	{"kill-client", CRASH_KILL_CLIENT}, {"cut", CRASH_CUT}, {"stop-server", CRASH_STOP_SERVER}, {"pause", CRASH_PAUSE}};
 
 /* libcyaml's own truth values take any word for true. */
-static const cyaml_strval_t TRUTHS[] = {{"false", 0}, {"true", 1}};
+static const cyaml_strval_t TRUTHS[] = {{"true", 1}, {"false", 0}};
 
 static const cyaml_strval_t EXPECTATIONS[] = {{"clean", 0}, {"violation", 1}};
 
