@@ -28,7 +28,7 @@ typedef struct
 	int report_limit;   /* rows printed for each counter, 0: all */
 	bool json;          /* one document instead of lines */
 	bool verbose;       /* SQL on stderr */
-	const char *folder; /* of the SQL files: sql/counters below it */
+	const char *sql;    /* the folder sql/ */
 } CountersRequest;
 
 extern ExitCode counters_check(const CountersRequest *request);

@@ -505,7 +505,8 @@ counter_append_scan(Text *sql, const Counter *counter, CounterKeys keys)
 	counter_append_joined(sql, counter, keys);
 	text_append(sql, "\nOFFSET 0) joined) told GROUP BY class, ");
 	counter_append_keys(sql, counter, NULL, NULL);
-	text_append(sql, ", stored, actual, pending, source_rows) counted");
+	text_append(sql, ", stored, actual, pending, source_rows) counted ORDER BY ");
+	counter_append_keys(sql, counter, "counted", NULL);
 }
 
 void
