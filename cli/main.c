@@ -19,6 +19,8 @@ const Command commands[] = {
 	{"crashpoints", "crashpoints [FILE...]",
 	 "a program against a fault at every message that it exchanges with the server", command_crashpoints, true},
 	{"spec", "spec FILE...", "interleavings of transactions in SQL, explored and judged", command_spec, true},
+	{"counters", "counters check|watch|explain|init -c FILE [NAME...]",
+	 "derived counters of any schema: compared with what they are derived from", command_counters, true},
 	{"list", "list [WORD...]", "every case with its kind and claim", command_list, false},
 	{"test", "test [ARGUMENT...]",
 	 "what CI runs: the lab's own tests, all suites again under sanitizers; arguments go to ctest", NULL, false},
@@ -52,7 +54,8 @@ dispatch(const Options *options)
 	{
 		return command_help(options, options->words, skipped);
 	}
-	if ((options->points.first != 0 || options->fault != 0 || options->sample != 0) &&
+	if ((options->points.first != 0 || options->fault != 0 ||
+		 (options->sample != 0 && (command == NULL || command->run != command_counters))) &&
 		(command == NULL || command->run != command_crashpoints))
 	{
 		report_error("--points, --fault and --sample are for crashpoints");

@@ -23,6 +23,13 @@
 #define PG_MAJOR_DEFAULT 16
 #define SHARDS_MAX 1000
 #define POINTS_MAX 1000000
+#define CHUNK_MAX 10000000
+#define SETTLE_DEFAULT_S 2
+#define SETTLE_MAX_S 3600
+#define REPORT_LIMIT_DEFAULT 100
+#define REPORT_LIMIT_MAX 1000000000
+#define EVERY_DEFAULT_S 300
+#define EVERY_MAX_S 86400
 
 /* Answers of getopt_long(): 1 for a word, letters below, rows of the table from here on. */
 #define WORD_ANSWER 1
@@ -37,8 +44,9 @@ typedef enum
 	TYPE_TEXT,  /* const char * */
 	TYPE_COLOR, /* ColorWhen */
 	TYPE_SHARD,
-	TYPE_POINTS, /* PointRange */
-	TYPE_FAULT   /* CrashFault */
+	TYPE_POINTS,  /* PointRange */
+	TYPE_FAULT,   /* CrashFault */
+	TYPE_DURATION /* int, seconds */
 } OptionType;
 
 typedef struct
@@ -52,7 +60,11 @@ typedef struct
 	const char *argument; /* as help names it; NULL for a flag */
 	const char *help;     /* NULL: not shown, for run.sh and tests */
 	bool replayed;        /* a run of the same needs it */
+	const char *only;     /* the command that it is for; NULL: for more than one */
 } OptionRow;
+
+#define IN_COUNTERS(member) (offsetof(Options, counters) + offsetof(CountersOptions, member))
+#define COUNTERS "counters"
 
 #define IN_RUNNER(member) (offsetof(Options, runner) + offsetof(RunnerConfig, member))
 
@@ -78,11 +90,29 @@ static const OptionRow ROWS[] = {
 	{"fault", 0, "COUNTERPROOF_FAULT", TYPE_FAULT, offsetof(Options, fault), 0, 0, "NAME",
 	 "crashpoints: only this one of kill-client, cut, stop-server, pause", true},
 	{"sample", 0, "COUNTERPROOF_SAMPLE", TYPE_INT, offsetof(Options, sample), 1, POINTS_MAX, "N",
-	 "crashpoints: only N runs, drawn by the seed, spread over points and faults", true},
+	 "crashpoints: only N runs, counters: only N keys; drawn by the seed", true},
 	{"order", 0, "COUNTERPROOF_ORDER", TYPE_TEXT, offsetof(Options, order), 0, 0, "STEPS",
 	 "spec: only this interleaving, names of steps and faults", true},
 	{"each", 0, "COUNTERPROOF_EACH", TYPE_FLAG, offsetof(Options, each), 0, 1, NULL,
 	 "spec: each written permutation is a case of its own", false},
+	{"config", 'c', "COUNTERPROOF_CONFIG", TYPE_TEXT, IN_COUNTERS(file), 0, 0, "FILE",
+	 "counters: the file that names them", false, COUNTERS},
+	{"id", 0, "COUNTERPROOF_ID", TYPE_TEXT, IN_COUNTERS(id), 0, 0, "KEY",
+	 "counters: only this key; columns are separated by commas", false, COUNTERS},
+	{"chunk", 0, "COUNTERPROOF_CHUNK", TYPE_INT, IN_COUNTERS(chunk), 1, CHUNK_MAX, "N",
+	 "counters: N keys at a time (default: check asks the planner whether one pass is cheaper)", false, COUNTERS},
+	{"settle", 0, "COUNTERPROOF_SETTLE", TYPE_DURATION, IN_COUNTERS(settle_s), 0, SETTLE_MAX_S, "TIME",
+	 "counters: with separate_transaction, look again after TIME at what differs (default 2s)", false, COUNTERS},
+	{"limit-report", 0, "COUNTERPROOF_LIMIT_REPORT", TYPE_INT, IN_COUNTERS(report_limit), 0, REPORT_LIMIT_MAX, "N",
+	 "counters: print N rows of each counter (default 100), 0 for all", false, COUNTERS},
+	{"json", 0, "COUNTERPROOF_JSON", TYPE_FLAG, IN_COUNTERS(json), 0, 1, NULL,
+	 "counters: one JSON document instead of lines", false, COUNTERS},
+	{"every", 0, "COUNTERPROOF_EVERY", TYPE_DURATION, IN_COUNTERS(every_s), 1, EVERY_MAX_S, "TIME",
+	 "counters watch: begin a round every TIME, such as 30s or 5m (default 5m)", false, COUNTERS},
+	{"until-drift", 0, "COUNTERPROOF_UNTIL_DRIFT", TYPE_FLAG, IN_COUNTERS(until_drift), 0, 1, NULL,
+	 "counters watch: end with 1 at the first drift", false, COUNTERS},
+	{"prometheus", 0, "COUNTERPROOF_PROMETHEUS", TYPE_TEXT, IN_COUNTERS(metrics), 0, 0, "FILE",
+	 "counters watch: replace this text file with each round's numbers", false, COUNTERS},
 	{"timeout", 0, "COUNTERPROOF_TIMEOUT", TYPE_INT, IN_RUNNER(timeout_s), 1, TIMEOUT_MAX_S, "S",
 	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN", true},
 	{"scale", 0, "COUNTERPROOF_SCALE", TYPE_REAL, IN_RUNNER(scale), 0.1, 1000, "F",
@@ -234,6 +264,39 @@ read_points(const char *value, int most, PointRange *points)
 	return done;
 }
 
+/* "90", "90s", "5m" or "2h" */
+static bool
+read_duration(const char *value, int least, int most, int *seconds)
+{
+	static const struct
+	{
+		char unit;
+		int seconds;
+	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+	char *copy = string_copy(value);
+	size_t length = strlen(copy);
+	int64_t number;
+	int factor = 1;
+	bool done;
+
+	for (size_t i = 0; length > 0 && i < LENGTH_OF(units); i++)
+	{
+		if (copy[length - 1] == units[i].unit)
+		{
+			factor = units[i].seconds;
+			copy[length - 1] = '\0';
+			break;
+		}
+	}
+	done = string_to_int64(copy, 0, most, &number) && number * factor >= least && number * factor <= most;
+	if (done)
+	{
+		*seconds = (int) number * factor;
+	}
+	free(copy);
+	return done;
+}
+
 static bool
 read_color(const char *value, ColorWhen *color)
 {
@@ -289,6 +352,8 @@ read_value(const OptionRow *row, const char *value, void *member)
 			return read_points(value, (int) row->most, member);
 		case TYPE_FAULT:
 			return crash_fault_parse(value, member);
+		case TYPE_DURATION:
+			return read_duration(value, (int) row->least, (int) row->most, member);
 	}
 	return false;
 }
@@ -325,6 +390,9 @@ append_range(Text *text, const OptionRow *row)
 			break;
 		case TYPE_FAULT:
 			text_append(text, "kill-client, cut, stop-server or pause");
+			break;
+		case TYPE_DURATION:
+			text_append(text, "a time such as 30s or 5m, from %.0fs to %.0fs", row->least, row->most);
 			break;
 	}
 }
@@ -369,6 +437,7 @@ set_defaults(Options *options)
 				   .pg_major = PG_MAJOR_DEFAULT,
 				   .commit = "unknown"},
 		.shard = {.index = 1, .count = 1},
+		.counters = {.settle_s = SETTLE_DEFAULT_S, .report_limit = REPORT_LIMIT_DEFAULT, .every_s = EVERY_DEFAULT_S},
 	};
 }
 
@@ -424,6 +493,23 @@ is_whole(const char *word, const char *name)
 		   (strncmp(word + 2, name, length) == 0 && (word[2 + length] == '\0' || word[2 + length] == '='));
 }
 
+/* A letter that is unknown, or without its value. */
+static bool
+refuse_letter(int answer, int letter)
+{
+	char word[3] = {'-', (char) letter, '\0'};
+
+	for (size_t i = 0; answer == ':' && i < ROW_COUNT; i++)
+	{
+		if (ROWS[i].letter == letter)
+		{
+			report_error("%s needs a value: %s", word, ROWS[i].argument);
+			return false;
+		}
+	}
+	return refuse_unknown(word);
+}
+
 /* One answer of getopt_long() for a word that begins with a hyphen: take the option, or say what is wrong. */
 static bool
 take_option(Reading *reading, int answer, char **argv)
@@ -439,9 +525,7 @@ take_option(Reading *reading, int answer, char **argv)
 	}
 	if (refused && optopt <= CHAR_MAX)
 	{
-		char letter[3] = {'-', (char) optopt, '\0'};
-
-		return refuse_unknown(letter);
+		return refuse_letter(answer, optopt);
 	}
 	row = &ROWS[(refused ? optopt : answer) - FIRST_LONG];
 	if (!is_whole(word, row->name))
@@ -461,7 +545,6 @@ take_option(Reading *reading, int answer, char **argv)
 	return take(reading, row, row->argument == NULL ? "1" : optarg, GIVEN_LINE);
 }
 
-/* Letters are for flags only. */
 static bool
 take_letter(Reading *reading, int letter)
 {
@@ -469,7 +552,7 @@ take_letter(Reading *reading, int letter)
 	{
 		if (ROWS[i].letter == letter)
 		{
-			return take(reading, &ROWS[i], "1", GIVEN_LINE);
+			return take(reading, &ROWS[i], ROWS[i].argument == NULL ? "1" : optarg, GIVEN_LINE);
 		}
 	}
 	return false;
@@ -481,7 +564,7 @@ read_line(Reading *reading, int argc, char **argv)
 	Options *options = reading->options;
 	struct option longs[ROW_COUNT + 1] = {{0}};
 	/* "-": words come in their place, whatever POSIXLY_CORRECT says; ":": a missing value is told from an unknown name. */
-	char shorts[ROW_COUNT + 3] = "-:";
+	char shorts[2 * ROW_COUNT + 3] = "-:";
 	size_t length = 2;
 	int answer;
 
@@ -493,6 +576,10 @@ read_line(Reading *reading, int argc, char **argv)
 		if (ROWS[i].letter != 0)
 		{
 			shorts[length++] = ROWS[i].letter;
+			if (ROWS[i].argument != NULL)
+			{
+				shorts[length++] = ':';
+			}
 		}
 	}
 	options->words = memory_get(sizeof(char *) * ((size_t) argc + 1));
@@ -571,6 +658,25 @@ refuse_conflicts(const Reading *reading)
 		report_error("%s: %s", text_get(&text), CONFLICTS[i].why);
 		text_free(&text);
 		return false;
+	}
+	return true;
+}
+
+
+/* The environment may say for one command what another has no use for; the command line may not. */
+static bool
+refuse_strangers(const Reading *reading)
+{
+	const Options *options = reading->options;
+
+	for (size_t i = 0; i < ROW_COUNT; i++)
+	{
+		if (ROWS[i].only != NULL && reading->given[i] == GIVEN_LINE && !options->help &&
+			(options->word_count == 0 || strcmp(options->words[0], ROWS[i].only) != 0))
+		{
+			report_error("--%s is for %s", ROWS[i].name, ROWS[i].only);
+			return false;
+		}
 	}
 	return true;
 }
@@ -678,7 +784,8 @@ options_read(Options *options, int argc, char **argv)
 	Reading reading = {.options = options};
 
 	set_defaults(options);
-	if (!read_environment(&reading) || !read_line(&reading, argc, argv) || !refuse_conflicts(&reading))
+	if (!read_environment(&reading) || !read_line(&reading, argc, argv) || !refuse_conflicts(&reading) ||
+		!refuse_strangers(&reading))
 	{
 		return false;
 	}
@@ -711,9 +818,8 @@ options_print_help(FILE *stream)
 		{
 			continue;
 		}
-		left = row->letter != 0 ? string_format("-%c, --%s", row->letter, row->name)
-								: string_format("--%s%s%s", row->name, row->argument == NULL ? "" : " ",
-												row->argument == NULL ? "" : row->argument);
+		left = string_format(row->letter != 0 ? "-%c, --%s%s%s" : "%.0s--%s%s%s", row->letter, row->name,
+							 row->argument == NULL ? "" : " ", row->argument == NULL ? "" : row->argument);
 		fprintf(stream, "  %-18s  %s\n", left, row->help);
 		free(left);
 	}

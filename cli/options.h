@@ -24,17 +24,32 @@ typedef struct
 	int last;
 } PointRange;
 
+/* counters: what its commands take besides. */
+typedef struct
+{
+	const char *file; /* NULL: not given */
+	const char *id;   /* NULL: all keys */
+	int chunk;        /* 0: not given */
+	int settle_s;
+	int report_limit; /* 0: all */
+	bool json;
+	int every_s;
+	bool until_drift;
+	const char *metrics; /* NULL: none */
+} CountersOptions;
+
 typedef struct
 {
 	RunnerConfig runner; /* replay is left to the caller; programs, sql and evidence_root are absolute */
 	Shard shard;
 	bool brief;        /* mutants: each twin only in the case that must catch it */
-	PointRange points; /* crashpoints, as are the next two */
+	PointRange points; /* crashpoints, as are the next two; a sample also counters */
 	CrashFault fault;  /* 0: all */
 	int sample;        /* 0: all */
 	const char *order; /* spec: the only interleaving, NULL: all */
 	bool each;         /* spec: permutations are cases of their own */
-	const char *home;  /* the checkout */
+	CountersOptions counters;
+	const char *home; /* the checkout */
 	bool help;
 	const char **words; /* what is left of the command line, ended by NULL */
 	int word_count;

@@ -39,3 +39,18 @@ PREPARE counters_unique (bigint, int2[]) AS
 				FROM unnest(i.indkey::int2[]) WITH ORDINALITY k (attnum, nth)
 				JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
 				WHERE k.nth <= i.indnkeyatts));
+
+-- The events of a table that an enabled trigger of someone hears, and those of them whose function names a column.
+PREPARE counters_triggers (bigint, text) AS
+	SELECT e.event,
+		string_agg(t.tgname, ', ' ORDER BY t.tgname) AS triggers,
+		bool_or(strpos(p.prosrc, $2) > 0) AS named
+	FROM (VALUES (1, 'INSERT', 4), (2, 'UPDATE', 16), (3, 'DELETE', 8), (4, 'TRUNCATE', 32)) e (nth, event, bit)
+	JOIN pg_trigger t ON t.tgrelid = $1::oid AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND t.tgtype & e.bit <> 0
+	JOIN pg_proc p ON p.oid = t.tgfoid
+	GROUP BY e.nth, e.event
+	ORDER BY e.nth;
+
+-- Whether this role could repair: write the column, and add rows.
+PREPARE counters_privileges (bigint, text) AS
+	SELECT has_column_privilege($1::oid, $2, 'UPDATE') AS may_update, has_table_privilege($1::oid, 'INSERT') AS may_insert;
