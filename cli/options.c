@@ -71,30 +71,30 @@ typedef struct
 /* clang-format off */
 static const OptionRow ROWS[] = {
 	{"seed", 0, "COUNTERPROOF_SEED", TYPE_SEED, IN_RUNNER(seed), 0, 9223372036854775807.0, "N|random",
-	 "draw everything random from N (default 32, the suite's own); random draws one", false},
+	 "draw everything random from N (default 32, the suite's own); random draws one", false, NULL},
 	{"repeat", 0, "COUNTERPROOF_REPEAT", TYPE_INT, IN_RUNNER(repeat), 1, REPEAT_MAX, "N",
-	 "run each case N times", true},
+	 "run each case N times", true, NULL},
 	{"until-fail", 0, "COUNTERPROOF_UNTIL_FAIL", TYPE_FLAG, IN_RUNNER(until_fail), 0, 1, NULL,
-	 "repeat until something does not pass", false},
+	 "repeat until something does not pass", false, NULL},
 	{"jobs", 0, "COUNTERPROOF_JOBS", TYPE_INT, IN_RUNNER(jobs), 1, JOBS_MAX, "N",
-	 "cases side by side (default: processors, at most 4); never changes the order of output.txt", true},
+	 "cases side by side (default: processors, at most 4); never changes the order of output.txt", true, NULL},
 	{"shard", 0, "COUNTERPROOF_SHARD", TYPE_SHARD, offsetof(Options, shard), 1, SHARDS_MAX, "I/N",
-	 "run the I-th of N parts of the selection", true},
+	 "run the I-th of N parts of the selection", true, NULL},
 	{"variant", 0, "COUNTERPROOF_VARIANT", TYPE_TEXT, IN_RUNNER(variant), 0, 0, "ID",
-	 "run the cases over this twin of the system, one of those that `help mutants` lists", true},
+	 "run the cases over this twin of the system, one of those that `help mutants` lists", true, NULL},
 	{"brief", 0, "COUNTERPROOF_BRIEF", TYPE_FLAG, offsetof(Options, brief), 0, 1, NULL,
-	 "mutants: run each twin only over the case that must catch it", false},
+	 "mutants: run each twin only over the case that must catch it", false, NULL},
 	{"points", 0, "COUNTERPROOF_POINTS", TYPE_POINTS, offsetof(Options, points), 1, POINTS_MAX, "A-B",
-	 "crashpoints: only these points, or one", true},
-	{"point", 0, NULL, TYPE_POINTS, offsetof(Options, points), 1, POINTS_MAX, "N", NULL, true},
+	 "crashpoints: only these points, or one", true, NULL},
+	{"point", 0, NULL, TYPE_POINTS, offsetof(Options, points), 1, POINTS_MAX, "N", NULL, true, NULL},
 	{"fault", 0, "COUNTERPROOF_FAULT", TYPE_FAULT, offsetof(Options, fault), 0, 0, "NAME",
-	 "crashpoints: only this one of kill-client, cut, stop-server, pause", true},
+	 "crashpoints: only this one of kill-client, cut, stop-server, pause", true, NULL},
 	{"sample", 0, "COUNTERPROOF_SAMPLE", TYPE_INT, offsetof(Options, sample), 1, POINTS_MAX, "N",
-	 "crashpoints: only N runs, counters: only N keys; drawn by the seed", true},
+	 "crashpoints: only N runs, counters: only N keys; drawn by the seed", true, NULL},
 	{"order", 0, "COUNTERPROOF_ORDER", TYPE_TEXT, offsetof(Options, order), 0, 0, "STEPS",
-	 "spec: only this interleaving, names of steps and faults", true},
+	 "spec: only this interleaving, names of steps and faults", true, NULL},
 	{"each", 0, "COUNTERPROOF_EACH", TYPE_FLAG, offsetof(Options, each), 0, 1, NULL,
-	 "spec: each written permutation is a case of its own", false},
+	 "spec: each written permutation is a case of its own", false, NULL},
 	{"config", 'c', "COUNTERPROOF_CONFIG", TYPE_TEXT, IN_COUNTERS(file), 0, 0, "FILE",
 	 "counters: the file that names them", false, COUNTERS},
 	{"id", 0, "COUNTERPROOF_ID", TYPE_TEXT, IN_COUNTERS(id), 0, 0, "KEY",
@@ -114,30 +114,30 @@ static const OptionRow ROWS[] = {
 	{"prometheus", 0, "COUNTERPROOF_PROMETHEUS", TYPE_TEXT, IN_COUNTERS(metrics), 0, 0, "FILE",
 	 "counters watch: replace this text file with each round's numbers", false, COUNTERS},
 	{"timeout", 0, "COUNTERPROOF_TIMEOUT", TYPE_INT, IN_RUNNER(timeout_s), 1, TIMEOUT_MAX_S, "S",
-	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN", true},
+	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN", true, NULL},
 	{"scale", 0, "COUNTERPROOF_SCALE", TYPE_REAL, IN_RUNNER(scale), 0.1, 1000, "F",
-	 "multiply every deadline by F, on a slow or busy machine", true},
+	 "multiply every deadline by F, on a slow or busy machine", true, NULL},
 	{"fail-fast", 0, "COUNTERPROOF_FAIL_FAST", TYPE_FLAG, IN_RUNNER(fail_fast), 0, 1, NULL,
-	 "start nothing more after the first case that does not pass", false},
+	 "start nothing more after the first case that does not pass", false, NULL},
 	{"keep", 0, "COUNTERPROOF_KEEP", TYPE_FLAG, IN_RUNNER(keep), 0, 1, NULL,
-	 "leave the server up, print the psql line and what ends it; keep all logs and histories", false},
+	 "leave the server up, print the psql line and what ends it; keep all logs and histories", false, NULL},
 	{"evidence", 0, "COUNTERPROOF_EVIDENCE", TYPE_TEXT, IN_RUNNER(evidence_root), 0, 0, "DIR",
-	 "write the evidence there (default: evidence/ of the checkout)", false},
+	 "write the evidence there (default: evidence/ of the checkout)", false, NULL},
 	{"pg", 0, "COUNTERPROOF_PG", TYPE_INT, IN_RUNNER(pg_major), 10, 99, "MAJOR",
-	 "the server's major version (default 16)", true},
+	 "the server's major version (default 16)", true, NULL},
 	{"pg-bin", 0, "COUNTERPROOF_PG_BIN", TYPE_TEXT, IN_RUNNER(pg_bin), 0, 0, "DIR",
-	 "the folder of the server's binaries", true},
+	 "the folder of the server's binaries", true, NULL},
 	{"server", 0, "COUNTERPROOF_SERVER", TYPE_TEXT, IN_RUNNER(server), 0, 0, "CONNINFO",
-	 "use an existing server (of version --pg, with a role that may create databases); cases that need to break one are skipped", true},
+	 "use an existing server (of version --pg, with a role that may create databases); cases that need to break one are skipped", true, NULL},
 	{"color", 0, "COUNTERPROOF_COLOR", TYPE_COLOR, IN_RUNNER(color), 0, 0, "WHEN",
-	 "auto, always or never; auto means on a terminal", false},
+	 "auto, always or never; auto means on a terminal", false, NULL},
 	{"verbose", 'v', "COUNTERPROOF_VERBOSE", TYPE_FLAG, IN_RUNNER(verbose), 0, 1, NULL,
-	 "show each line of each case", false},
-	{"help", 'h', NULL, TYPE_FLAG, offsetof(Options, help), 0, 1, NULL, "show this", false},
-	{"home", 0, "COUNTERPROOF_HOME", TYPE_TEXT, offsetof(Options, home), 0, 0, "DIR", NULL, false},
-	{"programs", 0, "COUNTERPROOF_PROGRAMS", TYPE_TEXT, IN_RUNNER(programs), 0, 0, "DIR", NULL, false},
-	{"sql", 0, "COUNTERPROOF_SQL", TYPE_TEXT, IN_RUNNER(sql), 0, 0, "DIR", NULL, false},
-	{"commit", 0, "COUNTERPROOF_COMMIT", TYPE_TEXT, IN_RUNNER(commit), 0, 0, "HASH", NULL, false},
+	 "show each line of each case", false, NULL},
+	{"help", 'h', NULL, TYPE_FLAG, offsetof(Options, help), 0, 1, NULL, "show this", false, NULL},
+	{"home", 0, "COUNTERPROOF_HOME", TYPE_TEXT, offsetof(Options, home), 0, 0, "DIR", NULL, false, NULL},
+	{"programs", 0, "COUNTERPROOF_PROGRAMS", TYPE_TEXT, IN_RUNNER(programs), 0, 0, "DIR", NULL, false, NULL},
+	{"sql", 0, "COUNTERPROOF_SQL", TYPE_TEXT, IN_RUNNER(sql), 0, 0, "DIR", NULL, false, NULL},
+	{"commit", 0, "COUNTERPROOF_COMMIT", TYPE_TEXT, IN_RUNNER(commit), 0, 0, "HASH", NULL, false, NULL},
 };
 /* clang-format on */
 
@@ -812,13 +812,14 @@ options_print_help(FILE *stream)
 	for (size_t i = 0; i < ROW_COUNT; i++)
 	{
 		const OptionRow *row = &ROWS[i];
+		char letter[3] = {'-', row->letter, '\0'};
 		char *left;
 
 		if (row->help == NULL)
 		{
 			continue;
 		}
-		left = string_format(row->letter != 0 ? "-%c, --%s%s%s" : "%.0s--%s%s%s", row->letter, row->name,
+		left = string_format("%s%s--%s%s%s", row->letter != 0 ? letter : "", row->letter != 0 ? ", " : "", row->name,
 							 row->argument == NULL ? "" : " ", row->argument == NULL ? "" : row->argument);
 		fprintf(stream, "  %-18s  %s\n", left, row->help);
 		free(left);
