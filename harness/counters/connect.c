@@ -22,7 +22,8 @@ counters_connect(const CountersRequest *request)
 	{
 		return NULL;
 	}
-	if (!run_file(session, request, "session.sql") || !run_file(session, request, "catalog.sql"))
+	if (!run_file(session, request, "session.sql") || !run_file(session, request, "catalog.sql") ||
+		!run_file(session, request, "open.sql"))
 	{
 		session_close(session);
 		return NULL;

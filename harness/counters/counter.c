@@ -212,7 +212,10 @@ find_outbox(Lookup *lookup)
 							  find_place(lookup, &counter->watermark, &counter->watermark_column, outbox->watermark));
 }
 
-/* The first line of a plan is the dearest node; the server has looked at every name, type and privilege by then. */
+/*
+ * The first line of a plan is the dearest node; the server has looked at every name, type and privilege by then. The planner calls
+ * what is IMMUTABLE, and must write as little as the statement itself may.
+ */
 static bool
 plan(Lookup *lookup)
 {
@@ -223,7 +226,11 @@ plan(Lookup *lookup)
 
 	text_append(&sql, "EXPLAIN\n");
 	counter_append_scan(&sql, lookup->counter, (CounterKeys){.kind = KEYS_ALL});
-	done = session_try(lookup->session, &result, text_get(&sql), NO_ARGS) == SQL_OK || obstruct_by_error(lookup, "");
+	done = (session_begin(lookup->session, REPEATABLE_READ) &&
+			session_try(lookup->session, NULL, "SET TRANSACTION READ ONLY", NO_ARGS) == SQL_OK &&
+			session_try(lookup->session, &result, text_get(&sql), NO_ARGS) == SQL_OK) ||
+		   obstruct_by_error(lookup, "");
+	session_rollback(lookup->session);
 	if (done)
 	{
 		cost = strstr(sql_text(result, 0, 0), "..");

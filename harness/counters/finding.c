@@ -14,6 +14,7 @@
 #define CHUNK_KEYS 10000 /* that a plan in chunks is priced with */
 #define SECOND_LOOK_KEYS 500
 #define OPEN_TRANSACTIONS_MS 60000
+#define ASK_AGAIN_MS 100 /* reading pg_locks is not free for others */
 #define MS_PER_S 1000
 #define NS_PER_MS 1000000
 
@@ -23,8 +24,9 @@ typedef struct
 	const CountersRequest *request;
 	Finding *finding;
 	const Counter *counter;
-	int64_t last_xid; /* first one that the snapshot does not know to be over: all below have begun by then */
-	bool broken;      /* what went wrong was reported, and is not the counter's */
+	char *xmax, *open; /* what counters_ended takes: the transactions that were open after the first look */
+	Deadline ask;      /* not before */
+	bool broken;       /* what went wrong was reported, and is not the counter's */
 } Look;
 
 
@@ -490,15 +492,23 @@ static ProbeAnswer
 probe_all_ended(void *context, Text *seen)
 {
 	Look *look = context;
-	int64_t least;
+	SqlResult *result;
+	bool ended;
 
-	if (!session_query_int(look->session, &least, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint",
-						   NO_ARGS))
+	text_append(seen, "transactions are open");
+	if (!deadline_passed(look->ask))
+	{
+		return PROBE_AGAIN;
+	}
+	if (session_try_prepared(look->session, &result, "counters_ended",
+							 ARGS(arg_text(look->xmax), arg_text(look->open))) != SQL_OK)
 	{
 		return PROBE_FAILED;
 	}
-	text_append(seen, "transaction %" PRId64 " is open", least);
-	return least >= look->last_xid ? PROBE_DONE : PROBE_AGAIN;
+	ended = sql_bool(result, 0, 0);
+	sql_free(result);
+	look->ask = deadline_in_ms(ASK_AGAIN_MS);
+	return ended ? PROBE_DONE : PROBE_AGAIN;
 }
 
 static ProbeAnswer
@@ -748,19 +758,38 @@ count_unchecked(Look *look)
 	}
 	text_append(&sql, "SELECT count(*) FROM %s WHERE true", look->counter->target.quoted);
 	counter_append_target_where(&sql, look->counter);
-	if (session_try(look->session, &result, text_get(&sql), NO_ARGS) == SQL_OK)
+	if (begin(look) && session_try(look->session, &result, text_get(&sql), NO_ARGS) == SQL_OK)
 	{
 		finding->totals.not_checkable = sql_int(result, 0, 0);
 		sql_free(result);
 	}
+	end(look);
 	text_free(&sql);
+}
+
+static bool
+remember_open(Look *look)
+{
+	SqlResult *result;
+
+	if (look->counter->spec->writers != WRITERS_SEPARATE_TRANSACTION)
+	{
+		return true;
+	}
+	if (session_try_prepared(look->session, &result, "counters_open", NO_ARGS) != SQL_OK)
+	{
+		return obstruct_by_error(look);
+	}
+	look->xmax = string_copy(sql_text(result, 0, 0));
+	look->open = string_copy(sql_text(result, 0, 1));
+	sql_free(result);
+	return true;
 }
 
 static bool
 first_look(Look *look)
 {
 	int keys = 0;
-	SqlResult *result;
 	bool done;
 
 	if (look->request->id == NULL && look->request->sample == 0 && !choose_chunks(look, &keys))
@@ -780,15 +809,7 @@ first_look(Look *look)
 		end(look);
 		done = scan_chunks(look, keys) && begin(look);
 	}
-	if (done)
-	{
-		done = query(look, &result, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text", NO_ARGS);
-		if (done)
-		{
-			look->last_xid = sql_int(result, 0, 0);
-			sql_free(result);
-		}
-	}
+	done = done && remember_open(look);
 	end(look);
 	return done;
 }
@@ -817,6 +838,8 @@ finding_make(Session *session, const CounterSpec *spec, const CountersRequest *r
 		finding->read = READ_NOTHING;
 		count_unchecked(&look);
 	}
+	free(look.xmax);
+	free(look.open);
 	if (look.broken || session_is_lost(session))
 	{
 		finding_free(finding);
