@@ -20,15 +20,15 @@ typedef struct
 	const char *file;
 	const char *const *names; /* counters of the file; none: all of them */
 	int name_count;
-	const char *id;     /* one key; its columns are separated by commas, `\,` is a comma; NULL: all keys */
-	int sample;         /* keys, drawn by the seed; 0: all */
-	uint64_t seed;      /* of the sample */
-	int chunk;          /* keys; 0: the planner's estimates decide (check), or time does (repair) */
-	int settle_s;       /* separate_transaction: how long to wait before the second look */
-	int report_limit;   /* rows printed for each counter, 0: all */
-	bool json;          /* one document instead of lines */
-	bool verbose;       /* SQL on stderr */
-	const char *sql;    /* the folder sql/ */
+	const char *id;   /* one key; its columns are separated by commas, `\,` is a comma; NULL: all keys */
+	int sample;       /* keys, drawn by the seed; 0: all */
+	uint64_t seed;    /* of the sample */
+	int chunk;        /* keys; 0: the planner's estimates decide (check), or time does (repair) */
+	int settle_s;     /* separate_transaction: how long to wait before the second look */
+	int report_limit; /* rows printed for each counter, 0: all */
+	bool json;        /* one document instead of lines */
+	bool verbose;     /* SQL on stderr */
+	const char *sql;  /* the folder sql/ */
 } CountersRequest;
 
 extern ExitCode counters_check(const CountersRequest *request);

@@ -4,6 +4,7 @@
  */
 #include "counters.h"
 
+#include <jansson.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -321,7 +322,7 @@ compare_lines(const void *a, const void *b)
 static char *
 sorted(const char *report)
 {
-	char *lines[64];
+	char *lines[64] = {NULL};
 	char *copy = string_copy(report);
 	size_t count = 0;
 	Text text = {0};
@@ -918,6 +919,279 @@ START_TEST(names_that_are_not_there)
 }
 END_TEST
 
+
+/* --- the commands --- */
+
+typedef ExitCode (*CountersCommand)(const CountersRequest *request);
+
+/* What a command prints; the caller frees. */
+static char *
+capture(CountersCommand command, const CountersRequest *request, ExitCode expected)
+{
+	char *path = string_format("%s/out", folder);
+	int terminal = dup(STDOUT_FILENO);
+	Text printed = {0};
+	ExitCode code;
+
+	fflush(stdout);
+	ck_assert_ptr_nonnull(freopen(path, "w", stdout));
+	code = command(request);
+	fflush(stdout);
+	ck_assert(dup2(terminal, STDOUT_FILENO) >= 0);
+	(void) close(terminal);
+	ck_assert(file_read(path, &printed));
+	ck_assert_msg(code == expected, "exit %d, not %d:\n%s", (int) code, (int) expected, text_get(&printed));
+	(void) unlink(path);
+	free(path);
+	return printed.length > 0 ? printed.data : string_copy("");
+}
+
+static CountersRequest
+request_for(const char *path)
+{
+	return (CountersRequest){.conninfo = conninfo, .file = path, .sql = getenv("COUNTERPROOF_SQL")};
+}
+
+#define SECOND "  - name: other\n    target: media\n    key: [id]\n    column: n\n    truth: SELECT id, n FROM media\n"
+
+START_TEST(check_prints_each_counter)
+{
+	char *path = write_config(USAGES SECOND);
+	CountersRequest request = request_for(path);
+	const char *first = "m  Scanned: 1  Correct: 0  Drifted: 1  Missing: 0  Orphans: 0  Not checkable: 0\n"
+						"  read  one pass, one snapshot\n  over: 1  under: 0  negative: 0  NULL: 0\n"
+						"  drift  id=1 stored=1 actual=0 diff=+1\n";
+	const char *second = "other  Scanned: 1  Correct: 1  Drifted: 0  Missing: 0  Orphans: 0  Not checkable: 0\n"
+						 "  read  one pass, one snapshot\n";
+	char *both = string_format("%s%s", first, second);
+	char *printed;
+
+	ck_assert(session_execute(lab, MEDIA_TABLES "INSERT INTO media VALUES (1, 1)"));
+	printed = capture(counters_check, &request, EXIT_CODE_FAIL);
+	ck_assert_str_eq(printed, both);
+	free(printed);
+	request.names = (const char *const[]){"other"};
+	request.name_count = 1;
+	printed = capture(counters_check, &request, EXIT_CODE_PASS);
+	ck_assert_str_eq(printed, second);
+	free(printed);
+	free(both);
+	free(path);
+}
+END_TEST
+
+START_TEST(check_prints_one_document)
+{
+	char *path = write_config(USAGES SECOND);
+	CountersRequest request = request_for(path);
+	const char *name;
+	json_int_t drifted, stored, diff, code, left_out;
+	json_t *document;
+	char *printed;
+
+	ck_assert(session_execute(lab, MEDIA_TABLES "INSERT INTO media VALUES (1, 3), (2, 4)"));
+	request.json = true;
+	request.report_limit = 1;
+	printed = capture(counters_check, &request, EXIT_CODE_FAIL);
+	document = json_loads(printed, 0, NULL);
+	ck_assert_msg(document != NULL &&
+					  json_unpack(document, "{s:[{s:s, s:{s:I}, s:I, s:[{s:I, s:I}]}], s:I}", "counters", "name", &name,
+								  "totals", "drifted", &drifted, "rows_left_out", &left_out, "rows", "stored", &stored,
+								  "diff", &diff, "exit", &code) == 0,
+				  "%s", printed);
+	ck_assert_str_eq(name, "m");
+	ck_assert_int_eq(drifted, 2);
+	ck_assert_int_eq(left_out, 1);
+	ck_assert_int_eq(stored, 3);
+	ck_assert_int_eq(diff, 3);
+	ck_assert_int_eq(code, 1);
+	ck_assert_uint_eq(json_array_size(json_object_get(document, "counters")), 2);
+	json_decref(document);
+	free(printed);
+	free(path);
+}
+END_TEST
+
+START_TEST(nobody_answers)
+{
+	char *path = write_config(USAGES);
+	CountersRequest request = request_for(path);
+
+	request.conninfo = "host=/nowhere dbname=x";
+	free(capture(counters_check, &request, EXIT_CODE_BROKEN));
+	free(capture(counters_explain, &request, EXIT_CODE_BROKEN));
+	request.file = "/nowhere/file.yaml";
+	free(capture(counters_check, &request, EXIT_CODE_USAGE));
+	free(path);
+}
+END_TEST
+
+/* Damages the count once the first round has left its numbers. */
+static void *
+damage_after_first_round(void *context)
+{
+	Deadline deadline = deadline_in_ms(WAIT_MS);
+
+	while (access(context, R_OK) != 0 && !deadline_passed(deadline))
+	{
+		backoff_us(1000);
+	}
+	return session_execute(lab, "UPDATE media SET n = 5") ? context : NULL;
+}
+
+static char *metrics_path;
+
+static ExitCode
+watch_until_drift(const CountersRequest *request)
+{
+	CountersWatch watch = {.every_s = 1, .until_drift = true, .metrics = metrics_path};
+
+	return counters_watch(request, &watch);
+}
+
+START_TEST(watch_ends_at_the_first_drift)
+{
+	char *path = write_config(USAGES);
+	CountersRequest request = request_for(path);
+	pthread_t thread;
+	void *damaged = NULL;
+	Text metrics = {0};
+	char *printed;
+
+	metrics_path = string_format("%s/metrics", folder);
+	ck_assert(session_execute(lab, MEDIA_TABLES
+							  "INSERT INTO media VALUES (1, 0), (2, 0); INSERT INTO usage (media_id) VALUES (9)"));
+	ck_assert_int_eq(pthread_create(&thread, NULL, damage_after_first_round, metrics_path), 0);
+	printed = capture(watch_until_drift, &request, EXIT_CODE_FAIL);
+	ck_assert_int_eq(pthread_join(thread, &damaged), 0);
+	ck_assert_ptr_nonnull(damaged);
+	assert_has(printed, "Z  m  Scanned: 2  Correct: 2  Drifted: 0  Missing: 0  Orphans: 1  Not checkable: 0\n");
+	assert_has(printed, "Z  m  Scanned: 2  Correct: 0  Drifted: 2  Missing: 0  Orphans: 1  Not checkable: 0\n");
+	ck_assert(file_read(metrics_path, &metrics));
+	assert_has(
+		text_get(&metrics),
+		"# TYPE counterproof_counter_drifted gauge\ncounterproof_counter_drifted{counter=\"m\",kind=\"over\"} 2\n");
+	assert_has(text_get(&metrics), "counterproof_counter_scanned{counter=\"m\"} 2\n");
+	assert_has(text_get(&metrics), "counterproof_counters_exit 1\n");
+	ck_assert_ptr_null(strstr(text_get(&metrics), "lag"));
+	(void) unlink(metrics_path);
+	free(metrics_path);
+	text_free(&metrics);
+	free(printed);
+	free(path);
+}
+END_TEST
+
+START_TEST(the_nine_questions)
+{
+	char *path = write_config(SEPARATE);
+	CountersRequest request = request_for(path);
+	char *printed;
+
+	ck_assert(session_execute(lab, MEDIA_TABLES
+							  "INSERT INTO media VALUES (1, 0), (2, NULL); INSERT INTO usage (media_id) VALUES (1)"));
+	printed = capture(counters_explain, &request, EXIT_CODE_PASS);
+	assert_has(
+		printed,
+		"  1. The canonical data is named: yes\n     count(*) of the rows of counters_test.usage; the server has run it\n");
+	assert_has(
+		printed,
+		"  2. It can be recounted without its old value: yes\n     the plan of the recount does not read counters_test.media\n");
+	assert_has(
+		printed,
+		"  3. It is kept up to date when canonical rows are created, changed and deleted: not visible from here\n     no trigger of counters_test.usage");
+	assert_has(
+		printed,
+		"  4. Rows that were there before it are filled: no\n     of 2 counted, 2 are wrong: 1 of them NULL, 1 too small, 0 without a row\n");
+	assert_has(printed, "  5. One record can be repaired, again and again: yes\n");
+	assert_has(printed, "  6. All can be repaired in portions: yes\n");
+	assert_has(printed, "  7. There is a dry run, or a report of what differs: yes\n");
+	assert_has(printed, "  8. The repair is safe to run again: yes\n");
+	assert_has(printed,
+			   "  9. What happens with concurrent writers is stated: yes\n     the file says separate_transaction");
+	assert_has(printed, "    lock        wrong ");
+	assert_has(printed, "    maintenance right ");
+	free(printed);
+	free(path);
+}
+END_TEST
+
+START_TEST(answers_that_are_no)
+{
+	char *path = write_config(USAGES);
+	CountersRequest request = request_for(path);
+	char *printed;
+
+	ck_assert(session_execute(
+		lab, MEDIA_TABLES
+		"INSERT INTO media VALUES (1, 0);"
+		"CREATE FUNCTION recount() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE media SET n = n + 1; RETURN NULL; END $$;"
+		"CREATE TRIGGER t AFTER INSERT OR UPDATE OR DELETE ON usage EXECUTE FUNCTION recount()"));
+	printed = capture(counters_explain, &request, EXIT_CODE_PASS);
+	assert_has(printed, "deleted: yes\n     triggers: INSERT by t; UPDATE by t; DELETE by t; whether they do it right");
+	assert_has(printed, "filled: yes\n     all 1 that were counted are right\n");
+	assert_has(
+		printed,
+		"  5. One record can be repaired, again and again: no\n     the file does not say who its writers are\n");
+	assert_has(printed, "  9. What happens with concurrent writers is stated: no\n");
+	assert_has(printed, "    lock        unknown ");
+	free(printed);
+	free(path);
+	path = write_config(
+		"counters:\n  - name: m\n    target: media\n    key: [id]\n    column: n\n    truth: SELECT id, n FROM media\n");
+	printed = capture(counters_explain, &request, EXIT_CODE_PASS);
+	assert_has(
+		printed,
+		"  2. It can be recounted without its old value: not visible from here\n     the recount reads counters_test.media");
+	free(printed);
+	free(path);
+}
+END_TEST
+
+START_TEST(init_writes_a_file_that_check_reads)
+{
+	char *path = string_format("%s/counters.yaml", folder);
+	CountersRequest request = request_for(path);
+	Text written = {0};
+	CounterConfig *config;
+	char *printed;
+
+	free(capture(counters_init, &request, EXIT_CODE_INCONCLUSIVE));
+	ck_assert(session_execute(
+		lab,
+		"CREATE TABLE media (id int PRIMARY KEY, usage_count int, like_count int, tag_count int, account int, name text);"
+		"CREATE TABLE media_usages (id int, media_id int REFERENCES media, deleted_at timestamptz);"
+		"CREATE TABLE \"Likes\" (who int, \"Media\" int REFERENCES media, again int REFERENCES media);"
+		"CREATE TABLE lonely (id int PRIMARY KEY, view_count int)"));
+	printed = capture(counters_init, &request, EXIT_CODE_PASS);
+	assert_has(printed, "2 counters; look at each before you trust it\n");
+	ck_assert(file_read(path, &written));
+	assert_has(
+		text_get(&written),
+		"  - name: media.usage_count\n    target: media\n    key: [\"id\"]\n    column: usage_count\n    source: media_usages\n"
+		"    source_key: [\"media_id\"]\n    where: deleted_at IS NULL   # guessed");
+	assert_has(
+		text_get(&written),
+		"  - name: media.like_count\n    target: media\n    key: [\"id\"]\n    column: like_count\n    source: \"\\\"Likes\\\"\"\n"
+		"    source_key: [\"Media\"]\n");
+	assert_has(text_get(&written), "#  or its source is \"Likes\", by [\"again\"]\n");
+	assert_has(text_get(&written), "#  perhaps:\n#  - name: media.tag_count\n");
+	assert_has(text_get(&written), "#  lonely.view_count: nothing references the table");
+	ck_assert_ptr_null(strstr(text_get(&written), "account"));
+	config = counter_config_read(path);
+	ck_assert(config != NULL && config->count == 2);
+	counter_config_free(config);
+	free(printed);
+	printed = capture(counters_check, &request, EXIT_CODE_PASS);
+	assert_has(printed, "media.usage_count  Scanned: 0  Correct: 0  ");
+	free(printed);
+	/* what a person has edited is not written over */
+	free(capture(counters_init, &request, EXIT_CODE_USAGE));
+	text_free(&written);
+	free(path);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -927,7 +1201,8 @@ main(void)
 	TCase *lag = tcase_create("lag");
 	TCase *flight = tcase_create("flight");
 	TCase *files = tcase_create("files");
-	TCase *all[] = {kinds, obstacles_case, lag, flight, files};
+	TCase *commands = tcase_create("commands");
+	TCase *all[] = {kinds, obstacles_case, lag, flight, files, commands};
 
 	if (getenv("COUNTERPROOF_TEST_CONNINFO") == NULL || getenv("COUNTERPROOF_SQL") == NULL)
 	{
@@ -961,5 +1236,12 @@ main(void)
 	tcase_add_test(flight, a_transaction_that_stays_open_leaves_it_unknown);
 	tcase_add_loop_test(files, files_that_are_refused, 0, (int) LENGTH_OF(REFUSALS));
 	tcase_add_test(files, names_that_are_not_there);
+	tcase_add_test(commands, check_prints_each_counter);
+	tcase_add_test(commands, check_prints_one_document);
+	tcase_add_test(commands, nobody_answers);
+	tcase_add_test(commands, watch_ends_at_the_first_drift);
+	tcase_add_test(commands, the_nine_questions);
+	tcase_add_test(commands, answers_that_are_no);
+	tcase_add_test(commands, init_writes_a_file_that_check_reads);
 	return suite_run(suite);
 }

@@ -64,7 +64,7 @@ metrics_add(Metrics *metrics, const Finding *finding)
 }
 
 static bool
-metrics_write(const Metrics *metrics, const char *path)
+metrics_write(const Metrics *metrics, ExitCode code, const char *path)
 {
 	const struct
 	{
@@ -90,9 +90,11 @@ metrics_write(const Metrics *metrics, const char *path)
 	}
 	text_append(
 		&content,
-		"# HELP counterproof_counters_last_round_seconds When the last round ended.\n"
-		"# TYPE counterproof_counters_last_round_seconds gauge\ncounterproof_counters_last_round_seconds %" PRId64 "\n",
-		(int64_t) time(NULL));
+		"# HELP counterproof_counters_exit What check would exit with: 0 right, 1 drift, 3 no connection, 4 not checkable.\n"
+		"# TYPE counterproof_counters_exit gauge\ncounterproof_counters_exit %d\n"
+		"# HELP counterproof_counters_round_seconds When the last round ended.\n"
+		"# TYPE counterproof_counters_round_seconds gauge\ncounterproof_counters_round_seconds %" PRId64 "\n",
+		(int) code, (int64_t) time(NULL));
 	done = file_replace(path, text_get(&content));
 	text_free(&content);
 	return done;
@@ -179,7 +181,7 @@ watch_rounds(const CounterConfig *config, const CountersRequest *request, const 
 
 		due = deadline_in_ms((int64_t) watch->every_s * MS_PER_S);
 		code = look_once(config, request, &metrics);
-		if (watch->metrics != NULL && !metrics_write(&metrics, watch->metrics))
+		if (watch->metrics != NULL && !metrics_write(&metrics, code, watch->metrics))
 		{
 			code = EXIT_CODE_BROKEN;
 		}
