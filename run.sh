@@ -6,6 +6,7 @@
 #   ./run.sh test [ARG..]  what CI runs (ctest)     ./run.sh bench [ARG..]  measurements side by side
 #   ./run.sh mutants       wrong twins are caught   ./run.sh crashpoints F  your program against every fault
 #   ./run.sh all           suites, mutants, crashpoints
+#   ./run.sh counters check -c FILE    derived counters of your own database, compared with what they are derived from
 #
 # What is built stays in build/. Server binaries fetched because the machine has none of the wanted version, and what the
 # lab keeps from one run to the next, go to COUNTERPROOF_CACHE (root: /var/cache/counterproof, others: ~/.cache/...).
@@ -80,6 +81,13 @@ need() { # group...
 		exit 3
 	fi
 	touch "$stamp"
+}
+
+# The same for what one case can do without, and says so itself. Asked for once.
+want() { # group...
+	local stamp
+	printf -v stamp '%s-' "$build/.have" "$@"
+	(need "$@") || { say "going on: a case that needs them is skipped" && touch "$stamp"; }
 }
 
 
@@ -214,12 +222,13 @@ build_failed() { # log
 
 # --- one call ---
 
-# Sets major, and whether a server is needed at all; options are judged by the lab itself.
+# Sets major, and whether a server and a client are needed at all; options are judged by the lab itself.
 read_options() {
 	local argument last=''
 	for argument; do
 		case $argument in
 			--pg=*) major=${argument#*=} ;;
+			isolation | isolation/* | all) wants_client=true ;;
 			--pg-bin | --pg-bin=* | --server | --server=* | --help | -h) wants_server=false ;;
 		esac
 		if [[ $last == --pg ]]; then
@@ -275,7 +284,8 @@ command=${1-help}
 major=${COUNTERPROOF_PG:-16}
 pg_bin=''
 wants_server=true
-if [[ $command == list || $command == help || $command == isolationtester || -n ${COUNTERPROOF_SERVER-}${COUNTERPROOF_PG_BIN-} ]]; then
+wants_client=false
+if [[ $command == list || $command == help || $command == counters || $command == isolationtester || -n ${COUNTERPROOF_SERVER-}${COUNTERPROOF_PG_BIN-} ]]; then
 	wants_server=false
 fi
 if [[ $command != test && $command != bench && $command != isolationtester ]]; then
@@ -299,7 +309,7 @@ export COUNTERPROOF_COMMIT
 
 case $command in
 	test)
-		prepare build test
+		prepare build test client
 		build_tree asan "$build/asan"
 		build_tree tsan "$build/tsan"
 		build_tree dev "$build/dev"
@@ -329,6 +339,9 @@ case $command in
 		;;
 	*)
 		prepare build
+		if $wants_client && [[ $command != list ]]; then
+			want client
+		fi
 		build_tree release "$build"
 		exec 9>&-
 		exec "$build/counterproof" "$@"

@@ -8,6 +8,7 @@
  *   drain   the consumer over 200,000 events in batches of 10,000 against a bare INSERT .. SELECT of the same rows
  *   proxy   what a round trip costs more by way of the proxy than directly, over a unix socket
  *   crashpoints   a run of a point against the program alone; two jobs against one (crashpoints.c)
+ *   isolation     three ways to keep a rule over several rows, beside each other (isolation.c)
  */
 #include "bench.h"
 
@@ -651,7 +652,7 @@ wanted(int argc, char **argv, const char *name)
 static bool
 words_known(int argc, char **argv)
 {
-	static const char *const known[] = {"suite", "memory", "like", "drain", "proxy", "crashpoints", NULL};
+	static const char *const known[] = {"suite", "memory", "like", "drain", "proxy", "crashpoints", "isolation", NULL};
 
 	for (int i = 1; i < argc; i++)
 	{
@@ -684,6 +685,7 @@ bench_all(Bench *bench, int argc, char **argv)
 	done = done && (!wanted(argc, argv, "drain") || with_cluster(bench, bench_drain));
 	done = done && (!wanted(argc, argv, "proxy") || with_cluster(bench, bench_proxy));
 	done = done && (!wanted(argc, argv, "crashpoints") || bench_crashpoints(bench));
+	done = done && (!wanted(argc, argv, "isolation") || with_cluster(bench, bench_isolation));
 	return bench_run_command((const char *[]){"/bin/rm", "-rf", evidence, NULL}, NULL, NULL, NULL) && done;
 }
 
@@ -699,7 +701,7 @@ main(int argc, char **argv)
 
 	if (bindir == NULL || bench.home == NULL || bench.programs == NULL || bench.pgbench == NULL)
 	{
-		report_error("start through ./run.sh bench [suite] [memory] [like] [drain] [proxy] [crashpoints]");
+		report_error("start through ./run.sh bench [suite] [memory] [like] [drain] [proxy] [crashpoints] [isolation]");
 		return EXIT_CODE_USAGE;
 	}
 	if (!words_known(argc, argv))

@@ -27,5 +27,6 @@ extern bool bench_run_command(const char *const *argv, const char *directory, co
 							  Text *output) MUST_CHECK;
 
 extern bool bench_crashpoints(const Bench *bench) MUST_CHECK;
+extern bool bench_isolation(const Bench *bench, Cluster *cluster) MUST_CHECK;
 
 #endif

@@ -47,10 +47,6 @@ command_all(const Options *options, const char *const *words, int word_count)
 		report_error("all takes no words, not \"%s\": name suites and cases without it", words[0]);
 		return EXIT_CODE_USAGE;
 	}
-	if (!command_refuse_case_options(options, "all"))
-	{
-		return EXIT_CODE_USAGE;
-	}
 	announce("every suite");
 	code = command_run(options, suites, 1);
 	if (options->runner.server != NULL)

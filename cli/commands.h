@@ -13,7 +13,7 @@ typedef struct
 	const char *usage; /* after run.sh */
 	const char *summary;
 	ExitCode (*run)(const Options *options, const char *const *words, int word_count); /* NULL: run.sh does it */
-	bool takes_options;
+	int options; /* whose rows it takes: FOR_..., FOR_NONE when it is none of ours */
 } Command;
 
 extern const Command commands[]; /* ended by a row without a name */
@@ -28,9 +28,6 @@ extern bool command_select(const Options *options, const char *const *words, int
 /* Append the command that does the same again: ./run.sh <name, if not NULL> WORD... with the options that it needs. */
 extern void command_replay(Text *text, const Options *options, const char *name, const char *const *words,
 						   int word_count);
-
-/* Options of runs of cases that `name` would have to ignore. false: one was given, reported (EXIT_CODE_USAGE). */
-extern bool command_refuse_case_options(const Options *options, const char *name) MUST_CHECK;
 
 /* false: there is neither a server nor the binaries of one; reported (EXIT_CODE_BROKEN). */
 extern bool command_has_server(const Options *options) MUST_CHECK;

@@ -103,7 +103,7 @@ command_counters(const Options *options, const char *const *words, int word_coun
 			notice_set_level(NOTICE_DEBUG);
 		}
 		time_set_scale(options->runner.scale);
-		return command_refuse_case_options(options, "counters") ? ACTIONS[i].run(&request, options) : EXIT_CODE_USAGE;
+		return ACTIONS[i].run(&request, options);
 	}
 	return refuse_action(word_count > 0 ? words[0] : NULL);
 }

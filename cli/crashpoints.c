@@ -8,17 +8,6 @@
 
 #include "commands.h"
 
-static bool
-possible(const Options *options)
-{
-	if (options->runner.server != NULL)
-	{
-		report_error("crashpoints cannot go with --server: it makes servers of its own, and stops them");
-		return false;
-	}
-	return command_refuse_case_options(options, "crashpoints");
-}
-
 /* As ./run.sh of the checkout finds it: one that is named from another folder is named in full. The caller frees. */
 static char *
 name_from_home(const Options *options, const char *file)
@@ -147,10 +136,6 @@ command_crashpoints(const Options *options, const char *const *words, int word_c
 	size_t shipped_count = 0;
 	ExitCode code;
 
-	if (!possible(options))
-	{
-		return EXIT_CODE_USAGE;
-	}
 	if (!command_has_server(options) || (word_count == 0 && !find_shipped(options, &shipped, &shipped_count)))
 	{
 		paths_free(shipped, shipped_count);

@@ -12,22 +12,23 @@
 #define ISOLATIONTESTER "isolationtester"
 
 const Command commands[] = {
-	{"run", "[run] WORD...", "run suites (32) and cases (32-K)", command_run, true},
-	{"all", "all", "every suite, then mutants, then crashpoints", command_all, true},
+	{"run", "[run] WORD...", "run suites (32) and cases (32-K)", command_run, FOR_RUN},
+	{"all", "all", "every suite, then mutants, then crashpoints", command_all, FOR_ALL},
 	{"mutants", "mutants [ID...]", "every wrong twin of the system against the cases: which check catches it",
-	 command_mutants, true},
+	 command_mutants, FOR_MUTANTS},
 	{"crashpoints", "crashpoints [FILE...]",
-	 "a program against a fault at every message that it exchanges with the server", command_crashpoints, true},
-	{"spec", "spec FILE...", "interleavings of transactions in SQL, explored and judged", command_spec, true},
+	 "a program against a fault at every message that it exchanges with the server", command_crashpoints,
+	 FOR_CRASHPOINTS},
+	{"spec", "spec FILE...", "interleavings of transactions in SQL, explored and judged", command_spec, FOR_SPEC},
 	{"counters", "counters check|watch|explain|init -c FILE [NAME...]",
-	 "derived counters of any schema: compared with what they are derived from", command_counters, true},
-	{"list", "list [WORD...]", "every case with its kind and claim", command_list, false},
+	 "derived counters of any schema: compared with what they are derived from", command_counters, FOR_COUNTERS},
+	{"list", "list [WORD...]", "every case with its kind and claim", command_list, FOR_LIST},
 	{"test", "test [ARGUMENT...]",
-	 "what CI runs: the lab's own tests, all suites again under sanitizers; arguments go to ctest", NULL, false},
-	{"bench", "bench [ARGUMENT...]", "measurements side by side, as a table", NULL, false},
+	 "what CI runs: the lab's own tests, all suites again under sanitizers; arguments go to ctest", NULL, FOR_NONE},
+	{"bench", "bench [ARGUMENT...]", "measurements side by side, as a table", NULL, FOR_NONE},
 	{ISOLATIONTESTER, ISOLATIONTESTER " [CONNINFO] < FILE", "a spec as PostgreSQL 16's isolationtester runs it", NULL,
-	 false},
-	{"help", "help [COMMAND]", "this, or what a command takes", command_help, false},
+	 FOR_NONE},
+	{"help", "help [COMMAND]", "this, or what a command takes", command_help, FOR_NONE},
 	{.name = NULL},
 };
 
@@ -45,7 +46,7 @@ find_command(const char *name)
 }
 
 static ExitCode
-dispatch(const Options *options)
+dispatch(Options *options)
 {
 	const Command *command = options->word_count > 0 ? find_command(options->words[0]) : NULL;
 	int skipped = command == NULL ? 0 : 1;
@@ -54,30 +55,18 @@ dispatch(const Options *options)
 	{
 		return command_help(options, options->words, skipped);
 	}
-	if ((options->points.first != 0 || options->fault != 0 ||
-		 (options->sample != 0 && (command == NULL || command->run != command_counters))) &&
-		(command == NULL || command->run != command_crashpoints))
-	{
-		report_error("--points, --fault and --sample are for crashpoints");
-		return EXIT_CODE_USAGE;
-	}
-	if (options->brief && (command == NULL || (command->run != command_mutants && command->run != command_all)))
-	{
-		report_error("--brief is for mutants");
-		return EXIT_CODE_USAGE;
-	}
-	if ((options->order != NULL || options->each) && (command == NULL || command->run != command_spec))
-	{
-		report_error("--order and --each are for spec");
-		return EXIT_CODE_USAGE;
-	}
 	if (command == NULL)
 	{
-		return command_run(options, options->words, options->word_count);
+		return options_fit(options, FOR_RUN, NULL) ? command_run(options, options->words, options->word_count)
+												   : EXIT_CODE_USAGE;
 	}
 	if (command->run == NULL)
 	{
 		report_error("%s is a command of run.sh: ./run.sh %s", command->name, command->usage);
+		return EXIT_CODE_USAGE;
+	}
+	if (!options_fit(options, command->options, command->name))
+	{
 		return EXIT_CODE_USAGE;
 	}
 	return command->run(options, options->words + skipped, options->word_count - skipped);

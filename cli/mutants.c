@@ -7,17 +7,6 @@
 #include "commands.h"
 #include "twins/matrix.h"
 
-static bool
-possible(const Options *options)
-{
-	if (options->runner.server != NULL)
-	{
-		report_error("mutants cannot go with --server: some cases have to break their server");
-		return false;
-	}
-	return command_refuse_case_options(options, "mutants");
-}
-
 /* false: a word names no twin, or nothing is left for this part; reported. */
 static bool
 choose(const Shard *shard, const char *const *words, int word_count, const Twin **chosen, int *count)
@@ -61,10 +50,6 @@ command_mutants(const Options *options, const char *const *words, int word_count
 	Text replay = {0};
 	ExitCode code;
 
-	if (!possible(options))
-	{
-		return EXIT_CODE_USAGE;
-	}
 	chosen = memory_get(sizeof(*chosen) * ((size_t) twin_count() + 1));
 	if (!choose(&options->shard, words, word_count, chosen, &config.twin_count))
 	{

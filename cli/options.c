@@ -59,85 +59,83 @@ typedef struct
 	double least, most;
 	const char *argument; /* as help names it; NULL for a flag */
 	const char *help;     /* NULL: not shown, for run.sh and tests */
+	int commands;         /* that know it: FOR_... */
 	bool replayed;        /* a run of the same needs it */
-	const char *only;     /* the command that it is for; NULL: for more than one */
 } OptionRow;
 
 #define IN_COUNTERS(member) (offsetof(Options, counters) + offsetof(CountersOptions, member))
-#define COUNTERS "counters"
-
 #define IN_RUNNER(member) (offsetof(Options, runner) + offsetof(RunnerConfig, member))
 
 /* clang-format off */
 static const OptionRow ROWS[] = {
 	{"seed", 0, "COUNTERPROOF_SEED", TYPE_SEED, IN_RUNNER(seed), 0, 9223372036854775807.0, "N|random",
-	 "draw everything random from N (default 32, the suite's own); random draws one", false, NULL},
+	 "draw everything random from N (default 32, the suite's own); random draws one", FOR_RUNS | FOR_COUNTERS, false},
 	{"repeat", 0, "COUNTERPROOF_REPEAT", TYPE_INT, IN_RUNNER(repeat), 1, REPEAT_MAX, "N",
-	 "run each case N times", true, NULL},
+	 "run each case N times", FOR_RUN, true},
 	{"until-fail", 0, "COUNTERPROOF_UNTIL_FAIL", TYPE_FLAG, IN_RUNNER(until_fail), 0, 1, NULL,
-	 "repeat until something does not pass", false, NULL},
+	 "repeat until something does not pass", FOR_RUN, false},
 	{"jobs", 0, "COUNTERPROOF_JOBS", TYPE_INT, IN_RUNNER(jobs), 1, JOBS_MAX, "N",
-	 "cases side by side (default: processors, at most 4); never changes the order of output.txt", true, NULL},
+	 "cases side by side (default: processors, at most 4); never changes the order of output.txt", FOR_RUNS, true},
 	{"shard", 0, "COUNTERPROOF_SHARD", TYPE_SHARD, offsetof(Options, shard), 1, SHARDS_MAX, "I/N",
-	 "run the I-th of N parts of the selection", true, NULL},
+	 "run the I-th of N parts of the selection", FOR_RUN | FOR_ALL | FOR_MUTANTS | FOR_CRASHPOINTS | FOR_LIST, true},
 	{"variant", 0, "COUNTERPROOF_VARIANT", TYPE_TEXT, IN_RUNNER(variant), 0, 0, "ID",
-	 "run the cases over this twin of the system, one of those that `help mutants` lists", true, NULL},
+	 "run the cases over this twin of the system, one of those that `help mutants` lists", FOR_RUN, true},
 	{"brief", 0, "COUNTERPROOF_BRIEF", TYPE_FLAG, offsetof(Options, brief), 0, 1, NULL,
-	 "mutants: run each twin only over the case that must catch it", false, NULL},
+	 "run each twin only over the case that must catch it", FOR_MUTANTS | FOR_ALL, false},
 	{"points", 0, "COUNTERPROOF_POINTS", TYPE_POINTS, offsetof(Options, points), 1, POINTS_MAX, "A-B",
-	 "crashpoints: only these points, or one", true, NULL},
-	{"point", 0, NULL, TYPE_POINTS, offsetof(Options, points), 1, POINTS_MAX, "N", NULL, true, NULL},
+	 "only these points, or one", FOR_CRASHPOINTS, true},
+	{"point", 0, NULL, TYPE_POINTS, offsetof(Options, points), 1, POINTS_MAX, "N", NULL, FOR_CRASHPOINTS, true},
 	{"fault", 0, "COUNTERPROOF_FAULT", TYPE_FAULT, offsetof(Options, fault), 0, 0, "NAME",
-	 "crashpoints: only this one of kill-client, cut, stop-server, pause", true, NULL},
+	 "only this one of kill-client, cut, stop-server, pause", FOR_CRASHPOINTS, true},
 	{"sample", 0, "COUNTERPROOF_SAMPLE", TYPE_INT, offsetof(Options, sample), 1, POINTS_MAX, "N",
-	 "crashpoints: only N runs, counters: only N keys; drawn by the seed", true, NULL},
+	 "only N, drawn by the seed: runs, spread over points and faults, or keys of each counter", FOR_CRASHPOINTS | FOR_COUNTERS, true},
 	{"order", 0, "COUNTERPROOF_ORDER", TYPE_TEXT, offsetof(Options, order), 0, 0, "STEPS",
-	 "spec: only this interleaving, names of steps and faults", true, NULL},
+	 "only this interleaving, names of steps and faults", FOR_SPEC, true},
 	{"each", 0, "COUNTERPROOF_EACH", TYPE_FLAG, offsetof(Options, each), 0, 1, NULL,
-	 "spec: each written permutation is a case of its own", false, NULL},
+	 "each written permutation is a case of its own", FOR_SPEC, false},
 	{"config", 'c', "COUNTERPROOF_CONFIG", TYPE_TEXT, IN_COUNTERS(file), 0, 0, "FILE",
-	 "counters: the file that names them", false, COUNTERS},
+	 "the file that names the counters", FOR_COUNTERS, false},
 	{"id", 0, "COUNTERPROOF_ID", TYPE_TEXT, IN_COUNTERS(id), 0, 0, "KEY",
-	 "counters: only this key; columns are separated by commas", false, COUNTERS},
+	 "only this key; its columns are separated by commas", FOR_COUNTERS, false},
 	{"chunk", 0, "COUNTERPROOF_CHUNK", TYPE_INT, IN_COUNTERS(chunk), 1, CHUNK_MAX, "N",
-	 "counters: N keys at a time (default: check asks the planner whether one pass is cheaper)", false, COUNTERS},
+	 "N keys at a time (default: check asks the planner whether one pass is cheaper)", FOR_COUNTERS, false},
 	{"settle", 0, "COUNTERPROOF_SETTLE", TYPE_DURATION, IN_COUNTERS(settle_s), 0, SETTLE_MAX_S, "TIME",
-	 "counters: with separate_transaction, look again after TIME at what differs (default 2s)", false, COUNTERS},
+	 "with separate_transaction, look again after TIME at what differs (default 2s)", FOR_COUNTERS, false},
 	{"limit-report", 0, "COUNTERPROOF_LIMIT_REPORT", TYPE_INT, IN_COUNTERS(report_limit), 0, REPORT_LIMIT_MAX, "N",
-	 "counters: print N rows of each counter (default 100), 0 for all", false, COUNTERS},
+	 "print N rows of each counter (default 100), 0 for all", FOR_COUNTERS, false},
 	{"json", 0, "COUNTERPROOF_JSON", TYPE_FLAG, IN_COUNTERS(json), 0, 1, NULL,
-	 "counters: one JSON document instead of lines", false, COUNTERS},
+	 "one JSON document instead of lines", FOR_COUNTERS, false},
 	{"every", 0, "COUNTERPROOF_EVERY", TYPE_DURATION, IN_COUNTERS(every_s), 1, EVERY_MAX_S, "TIME",
-	 "counters watch: begin a round every TIME, such as 30s or 5m (default 5m)", false, COUNTERS},
+	 "watch: begin a round every TIME, such as 30s or 5m (default 5m)", FOR_COUNTERS, false},
 	{"until-drift", 0, "COUNTERPROOF_UNTIL_DRIFT", TYPE_FLAG, IN_COUNTERS(until_drift), 0, 1, NULL,
-	 "counters watch: end with 1 at the first drift", false, COUNTERS},
+	 "watch: end with 1 at the first drift", FOR_COUNTERS, false},
 	{"prometheus", 0, "COUNTERPROOF_PROMETHEUS", TYPE_TEXT, IN_COUNTERS(metrics), 0, 0, "FILE",
-	 "counters watch: replace this text file with each round's numbers", false, COUNTERS},
+	 "watch: replace this text file with each round's numbers", FOR_COUNTERS, false},
 	{"timeout", 0, "COUNTERPROOF_TIMEOUT", TYPE_INT, IN_RUNNER(timeout_s), 1, TIMEOUT_MAX_S, "S",
-	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN", true, NULL},
+	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN", FOR_RUNS, true},
 	{"scale", 0, "COUNTERPROOF_SCALE", TYPE_REAL, IN_RUNNER(scale), 0.1, 1000, "F",
-	 "multiply every deadline by F, on a slow or busy machine", true, NULL},
+	 "multiply every deadline by F, on a slow or busy machine", FOR_RUNS | FOR_COUNTERS, true},
 	{"fail-fast", 0, "COUNTERPROOF_FAIL_FAST", TYPE_FLAG, IN_RUNNER(fail_fast), 0, 1, NULL,
-	 "start nothing more after the first case that does not pass", false, NULL},
+	 "start nothing more after the first case that does not pass", FOR_RUN, false},
 	{"keep", 0, "COUNTERPROOF_KEEP", TYPE_FLAG, IN_RUNNER(keep), 0, 1, NULL,
-	 "leave the server up, print the psql line and what ends it; keep all logs and histories", false, NULL},
+	 "leave the server up, print the psql line and what ends it; keep all logs and histories", FOR_RUN, false},
 	{"evidence", 0, "COUNTERPROOF_EVIDENCE", TYPE_TEXT, IN_RUNNER(evidence_root), 0, 0, "DIR",
-	 "write the evidence there (default: evidence/ of the checkout)", false, NULL},
+	 "write the evidence there (default: evidence/ of the checkout)", FOR_RUNS, false},
 	{"pg", 0, "COUNTERPROOF_PG", TYPE_INT, IN_RUNNER(pg_major), 10, 99, "MAJOR",
-	 "the server's major version (default 16)", true, NULL},
+	 "the server's major version (default 16)", FOR_RUNS, true},
 	{"pg-bin", 0, "COUNTERPROOF_PG_BIN", TYPE_TEXT, IN_RUNNER(pg_bin), 0, 0, "DIR",
-	 "the folder of the server's binaries", true, NULL},
+	 "the folder of the server's binaries", FOR_EVERY, true},
 	{"server", 0, "COUNTERPROOF_SERVER", TYPE_TEXT, IN_RUNNER(server), 0, 0, "CONNINFO",
-	 "use an existing server (of version --pg, with a role that may create databases); cases that need to break one are skipped", true, NULL},
+	 "use an existing server (of version --pg, with a role that may create databases); cases that need to break one are skipped; counters: the database to look at", FOR_RUN | FOR_ALL | FOR_SPEC | FOR_COUNTERS, true},
 	{"color", 0, "COUNTERPROOF_COLOR", TYPE_COLOR, IN_RUNNER(color), 0, 0, "WHEN",
-	 "auto, always or never; auto means on a terminal", false, NULL},
+	 "auto, always or never; auto means on a terminal", FOR_EVERY, false},
 	{"verbose", 'v', "COUNTERPROOF_VERBOSE", TYPE_FLAG, IN_RUNNER(verbose), 0, 1, NULL,
-	 "show each line of each case", false, NULL},
-	{"help", 'h', NULL, TYPE_FLAG, offsetof(Options, help), 0, 1, NULL, "show this", false, NULL},
-	{"home", 0, "COUNTERPROOF_HOME", TYPE_TEXT, offsetof(Options, home), 0, 0, "DIR", NULL, false, NULL},
-	{"programs", 0, "COUNTERPROOF_PROGRAMS", TYPE_TEXT, IN_RUNNER(programs), 0, 0, "DIR", NULL, false, NULL},
-	{"sql", 0, "COUNTERPROOF_SQL", TYPE_TEXT, IN_RUNNER(sql), 0, 0, "DIR", NULL, false, NULL},
-	{"commit", 0, "COUNTERPROOF_COMMIT", TYPE_TEXT, IN_RUNNER(commit), 0, 0, "HASH", NULL, false, NULL},
+	 "show each line of each case; counters: all SQL on stderr", FOR_RUNS | FOR_COUNTERS, false},
+	{"help", 'h', NULL, TYPE_FLAG, offsetof(Options, help), 0, 1, NULL, "show this", FOR_EVERY, false},
+	{"home", 0, "COUNTERPROOF_HOME", TYPE_TEXT, offsetof(Options, home), 0, 0, "DIR", NULL, FOR_EVERY, false},
+	{"programs", 0, "COUNTERPROOF_PROGRAMS", TYPE_TEXT, IN_RUNNER(programs), 0, 0, "DIR", NULL, FOR_EVERY, false},
+	{"sql", 0, "COUNTERPROOF_SQL", TYPE_TEXT, IN_RUNNER(sql), 0, 0, "DIR", NULL, FOR_EVERY, false},
+	{"commit", 0, "COUNTERPROOF_COMMIT", TYPE_TEXT, IN_RUNNER(commit), 0, 0, "HASH", NULL, FOR_EVERY, false},
 };
 /* clang-format on */
 
@@ -152,12 +150,19 @@ typedef enum
 	GIVEN_LINE
 } Given;
 
+#define BIT(row) ((uint64_t) 1 << (row))
+_Static_assert(ROW_COUNT <= 64, "a bit for each row");
+
 /* Which option was named where, and by which word a message calls it. */
-typedef struct
+static Given
+given_where(const Options *options, const OptionRow *row)
 {
-	Options *options;
-	Given given[ROW_COUNT];
-} Reading;
+	uint64_t bit = BIT(row - ROWS);
+
+	return (options->on_line & bit) != 0          ? GIVEN_LINE
+		   : (options->in_environment & bit) != 0 ? GIVEN_ENVIRONMENT
+												  : GIVEN_NOWHERE;
+}
 
 static const OptionRow *
 row_find(const char *name)
@@ -398,15 +403,15 @@ append_range(Text *text, const OptionRow *row)
 }
 
 static bool
-take(Reading *reading, const OptionRow *row, const char *value, Given given)
+take(Options *options, const OptionRow *row, const char *value, Given given)
 {
 	Text name = {0};
 	Text range = {0};
-	bool done = read_value(row, value, (char *) reading->options + row->offset);
+	bool done = read_value(row, value, (char *) options + row->offset);
 
 	if (done)
 	{
-		reading->given[row - ROWS] = given;
+		*(given == GIVEN_LINE ? &options->on_line : &options->in_environment) |= BIT(row - ROWS);
 	}
 	else
 	{
@@ -442,13 +447,13 @@ set_defaults(Options *options)
 }
 
 static bool
-read_environment(Reading *reading)
+read_environment(Options *options)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
 	{
 		const char *value = ROWS[i].variable == NULL ? NULL : getenv(ROWS[i].variable);
 
-		if (value != NULL && value[0] != '\0' && !take(reading, &ROWS[i], value, GIVEN_ENVIRONMENT))
+		if (value != NULL && value[0] != '\0' && !take(options, &ROWS[i], value, GIVEN_ENVIRONMENT))
 		{
 			return false;
 		}
@@ -512,7 +517,7 @@ refuse_letter(int answer, int letter)
 
 /* One answer of getopt_long() for a word that begins with a hyphen: take the option, or say what is wrong. */
 static bool
-take_option(Reading *reading, int answer, char **argv)
+take_option(Options *options, int answer, char **argv)
 {
 	bool refused = answer == '?' || answer == ':';
 	bool separate = optarg != NULL && optarg == argv[optind - 1];
@@ -542,26 +547,25 @@ take_option(Reading *reading, int answer, char **argv)
 		report_error("--%s needs a value: %s", row->name, row->argument);
 		return false;
 	}
-	return take(reading, row, row->argument == NULL ? "1" : optarg, GIVEN_LINE);
+	return take(options, row, row->argument == NULL ? "1" : optarg, GIVEN_LINE);
 }
 
 static bool
-take_letter(Reading *reading, int letter)
+take_letter(Options *options, int letter)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
 	{
 		if (ROWS[i].letter == letter)
 		{
-			return take(reading, &ROWS[i], ROWS[i].argument == NULL ? "1" : optarg, GIVEN_LINE);
+			return take(options, &ROWS[i], ROWS[i].argument == NULL ? "1" : optarg, GIVEN_LINE);
 		}
 	}
 	return false;
 }
 
 static bool
-read_line(Reading *reading, int argc, char **argv)
+read_line(Options *options, int argc, char **argv)
 {
-	Options *options = reading->options;
 	struct option longs[ROW_COUNT + 1] = {{0}};
 	/* "-": words come in their place, whatever POSIXLY_CORRECT says; ":": a missing value is told from an unknown name. */
 	char shorts[2 * ROW_COUNT + 3] = "-:";
@@ -591,8 +595,8 @@ read_line(Reading *reading, int argc, char **argv)
 		{
 			options->words[options->word_count++] = optarg;
 		}
-		else if (answer < FIRST_LONG && answer != '?' && answer != ':' ? !take_letter(reading, answer)
-																	   : !take_option(reading, answer, argv))
+		else if (answer < FIRST_LONG && answer != '?' && answer != ':' ? !take_letter(options, answer)
+																	   : !take_option(options, answer, argv))
 		{
 			return false;
 		}
@@ -623,29 +627,87 @@ static const Conflict CONFLICTS[] = {
 	{"keep", "repeat", false, "only the server of a single round can be left up"},
 };
 
+/* What the command does not know is refused on its line, and forgotten when it comes from the environment. */
+
+static size_t
+size_of(OptionType type)
+{
+	switch (type)
+	{
+		case TYPE_FLAG:
+			return sizeof(bool);
+		case TYPE_INT:
+		case TYPE_DURATION:
+			return sizeof(int);
+		case TYPE_SEED:
+			return sizeof(uint64_t);
+		case TYPE_REAL:
+			return sizeof(double);
+		case TYPE_TEXT:
+			return sizeof(const char *);
+		case TYPE_COLOR:
+			return sizeof(ColorWhen);
+		case TYPE_SHARD:
+			return sizeof(Shard);
+		case TYPE_POINTS:
+			return sizeof(PointRange);
+		case TYPE_FAULT:
+			return sizeof(CrashFault);
+	}
+	return 0;
+}
+
+bool
+options_fit(Options *options, int command, const char *name)
+{
+	Options defaults;
+
+	set_defaults(&defaults);
+	for (size_t i = 0; i < ROW_COUNT; i++)
+	{
+		const OptionRow *row = &ROWS[i];
+
+		if ((row->commands & command) != 0)
+		{
+			continue;
+		}
+		if ((options->on_line & BIT(i)) != 0)
+		{
+			report_error("--%s cannot go with %s (see: help %s)", row->name, name != NULL ? name : "runs of cases",
+						 name != NULL ? name : "run");
+			return false;
+		}
+		if ((options->in_environment & BIT(i)) != 0)
+		{
+			memcpy((char *) options + row->offset, (const char *) &defaults + row->offset, size_of(row->type));
+		}
+	}
+	return true;
+}
+
 /* Given, and not as what it is anyway. */
 static Given
-given_as(const Reading *reading, const OptionRow *row)
+given_as(const Options *options, const OptionRow *row)
 {
-	const void *member = (const char *) reading->options + row->offset;
+	const void *member = (const char *) options + row->offset;
 
 	if ((row->type == TYPE_FLAG && !*(const bool *) member) ||
 		(row->offset == IN_RUNNER(repeat) && *(const int *) member == 1))
 	{
 		return GIVEN_NOWHERE;
 	}
-	return reading->given[row - ROWS];
+	return given_where(options, row);
 }
 
 static bool
-refuse_conflicts(const Reading *reading)
+refuse_conflicts(const Options *options)
 {
 	for (size_t i = 0; i < LENGTH_OF(CONFLICTS); i++)
 	{
 		const OptionRow *one = row_find(CONFLICTS[i].one);
 		const OptionRow *other = row_find(CONFLICTS[i].other);
-		Given given_one = given_as(reading, one);
-		Given given_other = given_as(reading, other);
+		Given given_one = given_as(options, one);
+		Given given_other = given_as(options, other);
 		Text text = {0};
 
 		if (given_one == GIVEN_NOWHERE || given_other < (CONFLICTS[i].line_only ? GIVEN_LINE : GIVEN_ENVIRONMENT))
@@ -658,25 +720,6 @@ refuse_conflicts(const Reading *reading)
 		report_error("%s: %s", text_get(&text), CONFLICTS[i].why);
 		text_free(&text);
 		return false;
-	}
-	return true;
-}
-
-
-/* The environment may say for one command what another has no use for; the command line may not. */
-static bool
-refuse_strangers(const Reading *reading)
-{
-	const Options *options = reading->options;
-
-	for (size_t i = 0; i < ROW_COUNT; i++)
-	{
-		if (ROWS[i].only != NULL && reading->given[i] == GIVEN_LINE && !options->help &&
-			(options->word_count == 0 || strcmp(options->words[0], ROWS[i].only) != 0))
-		{
-			report_error("--%s is for %s", ROWS[i].name, ROWS[i].only);
-			return false;
-		}
 	}
 	return true;
 }
@@ -759,14 +802,12 @@ selects(const OptionRow *row)
 }
 
 static void
-append_replay(Reading *reading)
+append_replay(Options *options)
 {
-	Options *options = reading->options;
-
 	text_append(&options->replay, " --seed %" PRIu64, options->runner.seed);
 	for (size_t i = 0; i < ROW_COUNT; i++)
 	{
-		if (!ROWS[i].replayed || reading->given[i] != GIVEN_LINE)
+		if (!ROWS[i].replayed || (options->on_line & BIT(i)) == 0)
 		{
 			continue;
 		}
@@ -781,15 +822,12 @@ append_replay(Reading *reading)
 bool
 options_read(Options *options, int argc, char **argv)
 {
-	Reading reading = {.options = options};
-
 	set_defaults(options);
-	if (!read_environment(&reading) || !read_line(&reading, argc, argv) || !refuse_conflicts(&reading) ||
-		!refuse_strangers(&reading))
+	if (!read_environment(options) || !read_line(options, argc, argv) || !refuse_conflicts(options))
 	{
 		return false;
 	}
-	append_replay(&reading);
+	append_replay(options);
 	folders_find(options);
 	return true;
 }
@@ -807,7 +845,7 @@ options_free(Options *options)
 }
 
 void
-options_print_help(FILE *stream)
+options_print_help(FILE *stream, int commands)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
 	{
@@ -815,7 +853,7 @@ options_print_help(FILE *stream)
 		char letter[3] = {'-', row->letter, '\0'};
 		char *left;
 
-		if (row->help == NULL)
+		if (row->help == NULL || (row->commands & commands) == 0)
 		{
 			continue;
 		}

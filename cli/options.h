@@ -10,6 +10,21 @@
 #include "crashpoints.h"
 #include "runner.h"
 
+/* Which commands an option belongs to. */
+enum
+{
+	FOR_NONE = 0,
+	FOR_RUN = 1,
+	FOR_ALL = 2,
+	FOR_MUTANTS = 4,
+	FOR_CRASHPOINTS = 8,
+	FOR_SPEC = 16,
+	FOR_LIST = 32,
+	FOR_COUNTERS = 64,
+	FOR_RUNS = FOR_RUN | FOR_ALL | FOR_MUTANTS | FOR_CRASHPOINTS | FOR_SPEC,
+	FOR_EVERY = ~0,
+};
+
 /* Where a case of the selection belongs: every count-th, beginning with the index-th, from 1. */
 typedef struct
 {
@@ -24,7 +39,7 @@ typedef struct
 	int last;
 } PointRange;
 
-/* counters: what its commands take besides. */
+/* What the commands of counters take besides. */
 typedef struct
 {
 	const char *file; /* NULL: not given */
@@ -42,12 +57,12 @@ typedef struct
 {
 	RunnerConfig runner; /* replay is left to the caller; programs, sql and evidence_root are absolute */
 	Shard shard;
-	bool brief;        /* mutants: each twin only in the case that must catch it */
-	PointRange points; /* crashpoints, as are the next two; a sample also counters */
+	bool brief; /* each twin only in the case that must catch it */
+	PointRange points;
 	CrashFault fault;  /* 0: all */
 	int sample;        /* 0: all */
-	const char *order; /* spec: the only interleaving, NULL: all */
-	bool each;         /* spec: permutations are cases of their own */
+	const char *order; /* the only interleaving, NULL: all */
+	bool each;         /* permutations are cases of their own */
 	CountersOptions counters;
 	const char *home; /* the checkout */
 	bool help;
@@ -57,13 +72,21 @@ typedef struct
 	Text alike;     /* those of them that do not select: what any part of it needs to run under the same conditions */
 	char *paths[5]; /* the memory of the folders above, as many as there are */
 	int path_count;
+	uint64_t on_line, in_environment; /* where each option was given, a bit for each row of the table */
 } Options;
 
 /* Defaults, then the environment, then the command line. false: reported, one line (EXIT_CODE_USAGE). */
 extern bool options_read(Options *options, int argc, char **argv) MUST_CHECK;
 extern void options_free(Options *options);
 
-extern void options_print_help(FILE *stream);
+/*
+ * Once it is known which command is meant: one of FOR_..., and its name, NULL for cases without a command. An option of
+ * others on the command line is refused (false, reported: EXIT_CODE_USAGE); in the environment it is theirs alone, and
+ * forgotten here.
+ */
+extern bool options_fit(Options *options, int command, const char *name) MUST_CHECK;
+
+extern void options_print_help(FILE *stream, int commands); /* those of any of these */
 
 /* Append `word` as a shell takes it for one word. */
 extern void options_quote(Text *text, const char *word);

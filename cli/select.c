@@ -82,21 +82,3 @@ command_has_server(const Options *options)
 		options->runner.pg_major);
 	return false;
 }
-
-bool
-command_refuse_case_options(const Options *options, const char *name)
-{
-	const RunnerConfig *run = &options->runner;
-	const char *option = run->keep              ? "keep"
-						 : run->until_fail      ? "until-fail"
-						 : run->repeat > 1      ? "repeat"
-						 : run->fail_fast       ? "fail-fast"
-						 : run->variant != NULL ? "variant"
-												: NULL;
-
-	if (option != NULL)
-	{
-		report_error("--%s is for runs of cases, and cannot go with %s", option, name);
-	}
-	return option == NULL;
-}

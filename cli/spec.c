@@ -19,12 +19,7 @@ possible(const Options *options, int word_count)
 		report_error("--order is for one file, and without --each");
 		return false;
 	}
-	if (options->shard.count > 1)
-	{
-		report_error("--shard is for runs of cases and points, and cannot go with spec");
-		return false;
-	}
-	return command_refuse_case_options(options, "spec");
+	return true;
 }
 
 /* The command for one of the files; the caller frees. */

@@ -39,7 +39,7 @@ struct Process
 
 typedef enum
 {
-	STREAMS_LINES = 1, /* stdin and stdout are ours, stderr is shared */
+	STREAMS_LINES = 1, /* stdin and stdout are ours; stderr is shared, or goes with stdout */
 	STREAMS_FILE,      /* stdout and stderr go to a file */
 	STREAMS_COLLECTED  /* stdout and stderr are ours, in one pipe */
 } Streams;
@@ -211,7 +211,7 @@ child_connect_streams(const Launch *launch)
 	{
 		child_fail(launch, STAGE_STREAMS);
 	}
-	if (launch->streams != STREAMS_LINES && dup2(above[1], STDERR_FILENO) < 0)
+	if ((launch->streams != STREAMS_LINES || launch->spec->errors_too) && dup2(above[1], STDERR_FILENO) < 0)
 	{
 		child_fail(launch, STAGE_STREAMS);
 	}
@@ -878,6 +878,29 @@ run_break_off(const Process *process, bool own_group)
 	{
 		close(ending.fd);
 	}
+}
+
+char *
+process_find_program(const char *name, const char *first)
+{
+	const char *path = getenv("PATH");
+	char *folders = string_format("%s%s%s", first != NULL ? first : "", first != NULL ? ":" : "",
+								  path != NULL ? path : "/usr/bin:/bin");
+	char *rest = folders;
+	char *folder;
+	char *found = NULL;
+
+	while (found == NULL && (folder = strsep(&rest, ":")) != NULL)
+	{
+		found = string_format("%s/%s", folder[0] != '\0' ? folder : ".", name);
+		if (access(found, X_OK) != 0)
+		{
+			free(found);
+			found = NULL;
+		}
+	}
+	free(folders);
+	return found;
 }
 
 bool

@@ -42,6 +42,7 @@ typedef struct
 	const char *directory;   /* working directory of the child, or NULL */
 	const Account *account;  /* drop to it before exec, or NULL */
 	const char *output_file; /* stdout and stderr are appended to this file; NULL: stdout is read line by line here */
+	bool errors_too;         /* stderr is read with stdout, in one stream; without it, it is this process's own */
 	bool own_group;          /* a process group of its own, which the terminal's Ctrl-C does not reach */
 	bool own_session;        /* a session, and so a group, of its own */
 	bool dies_with_us;       /* SIGKILL when the thread that started it ends: until the reaper knows its group */
@@ -82,6 +83,9 @@ extern void process_release(Process *process);
 
 /* A handle for an orphan that this process has inherited. It has no pipes. NULL: reported, it is no child of ours. */
 extern Process *process_adopt(pid_t pid) MUST_CHECK;
+
+/* The path of a program: in the folder `first` (may be NULL), else in PATH. Caller frees. NULL: not there; reports nothing. */
+extern char *process_find_program(const char *name, const char *first) MUST_CHECK;
 
 /*
  * Run to the end. Output (stdout and stderr) is appended to `output` (may be NULL). false: not started, or past deadline or

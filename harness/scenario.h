@@ -77,6 +77,9 @@ extern void scene_broken(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3
 /* For calls that report their own failure: ends the case as BROKEN when false. */
 extern void require(Scene *scene, bool done);
 
+/* The machine lacks what the case needs: it ends as SKIP with that reason. Before the first check; after one it is BROKEN. */
+extern void scene_skip(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3) __attribute__((noreturn));
+
 /* The case goes on, and will be UNKNOWN unless a check fails. */
 extern void scene_unknown(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3);
 
@@ -87,6 +90,7 @@ extern Session *scene_session(Scene *scene, const char *name); /* to the case's 
 extern void scene_close_session(Scene *scene, Session *session);
 extern void scene_forget_session(Scene *scene, Session *session); /* a fault freed it */
 extern const char *scene_conninfo(Scene *scene);                  /* of the case's database; stays valid */
+extern const char *scene_server(Scene *scene);                    /* of its maintenance database; stays valid */
 extern Cluster *scene_cluster(Scene *scene);                      /* NEEDS_CLUSTER only */
 extern Process *scene_start(Scene *scene, const ProcessSpec *spec);
 extern History *scene_history(Scene *scene);

@@ -80,6 +80,7 @@ extern void session_abandon(Session *session); /* drop the socket without Termin
 extern int session_backend_pid(const Session *session);
 extern bool session_is_lost(const Session *session);
 extern const SqlError *session_error(const Session *session); /* of the last statement, or the first loss */
+extern const char *session_warning(const Session *session);   /* SQLSTATE of the last answer's WARNING, or "" */
 extern int64_t session_retries_40001(void);                   /* retries in this process, all sessions */
 extern int64_t session_retries_40p01(void);
 
@@ -176,6 +177,14 @@ typedef SqlStatus (*TransactionBody)(Session *session, void *context);
  */
 #define RETRY_ATTEMPTS_MAX 10
 extern SqlStatus session_transaction(Session *session, Isolation isolation, TransactionBody body, void *context);
+
+/*
+ * The same with limits of the caller's: `attempts` at most, and none but the first begins past the deadline. Given up is
+ * SQL_ERROR with the last attempt's 40001 or 40P01: not done, nothing is stored. A statement that waits is not cut short
+ * at the deadline: lock_timeout and statement_timeout of the server are for that.
+ */
+extern SqlStatus session_transaction_within(Session *session, Isolation isolation, TransactionBody body, void *context,
+											int attempts, Deadline deadline);
 
 /*
  * After SQL_ERROR of a whole transaction, for one that is a single session_call(): true when it is to be tried again,

@@ -60,8 +60,9 @@ typedef struct
 {
 	const char *server;   /* conninfo of a server on which databases may be made; those of the run are dropped again */
 	const char *prepared; /* a database to copy, or NULL: empty ones */
-	Cluster *cluster;     /* that server, nobody else's: may be restarted. NULL: may not */
-	int jobs;             /* interleavings side by side; a file that restarts its server has one */
+	bool in_place;    /* in the one database that `server` names: none is made, one job; left as the file leaves it */
+	Cluster *cluster; /* that server, nobody else's: may be restarted. NULL: may not */
+	int jobs;         /* interleavings side by side; a file that restarts its server has one */
 	uint64_t seed;
 	int64_t step_limit_ms;
 	SpecPart part;
@@ -86,6 +87,7 @@ typedef struct
 typedef struct
 {
 	char *text;
+	char *errors; /* among it: "40001 at w2 after a wait", of several sessions separated by "; ". "": none */
 	uint64_t count;
 	Text order; /* the shortest that led there */
 	int launched;
@@ -100,8 +102,9 @@ typedef struct
 	uint64_t others; /* interleavings whose outcome found no room among these */
 	uint64_t planned, run, skipped, waits;
 	int64_t retries_40001, retries_40p01;
-	bool counted;    /* planned is exact, if nobody blocks; else there are more */
-	uint64_t *fired; /* of each fault, interleavings in which it met something */
+	int64_t false_conflicts; /* of the former, those that may have been for nothing, see specs/README.md */
+	bool counted;            /* planned is exact, if nobody blocks; else there are more */
+	uint64_t *fired;         /* of each fault, interleavings in which it met something */
 	char **fault_names;
 	int fault_count;
 	Text unknown; /* why nothing can be said for certain; empty: it can */

@@ -25,7 +25,29 @@
 	SCENARIO(33_b) \
 	SCENARIO(33_c) \
 	SCENARIO(33_d) \
-	SCENARIO(33_e)
+	SCENARIO(33_e) \
+	SCENARIO(isolation_skew) \
+	SCENARIO(isolation_rows) \
+	SCENARIO(isolation_insert) \
+	SCENARIO(isolation_lock_all) \
+	SCENARIO(isolation_count_row) \
+	SCENARIO(isolation_own_row) \
+	SCENARIO(isolation_paths) \
+	SCENARIO(isolation_levels) \
+	SCENARIO(isolation_retry) \
+	SCENARIO(isolation_give_up) \
+	SCENARIO(isolation_psql) \
+	SCENARIO(isolation_hermitage) \
+	SCENARIO(isolation_unrelated) \
+	SCENARIO(isolation_unrunnable) \
+	SCENARIO(isolation_lost) \
+	SCENARIO(isolation_like_rebuild) \
+	SCENARIO(isolation_like_consumers) \
+	SCENARIO(isolation_like_writers) \
+	SCENARIO(isolation_like_wrapped) \
+	SCENARIO(isolation_repair) \
+	SCENARIO(isolation_two_deletes) \
+	SCENARIO(isolation_counter_rows)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

@@ -235,11 +235,6 @@ START_TEST(counters_have_options_of_their_own)
 	assert_refused("counters watch --every 0", "--every takes a time such as 30s or 5m, from 1s to 86400s, not \"0\"");
 	assert_refused("counters watch --every m", "--every takes a time such as 30s or 5m, from 1s to 86400s, not \"m\"");
 	assert_refused("counters check --chunk 0", "--chunk takes a number from 1 to 10000000, not \"0\"");
-	assert_refused("32 --json", "--json is for counters");
-	assert_refused("-c x", "--config is for counters");
-	ck_assert_int_eq(setenv("COUNTERPROOF_CONFIG", "x.yaml", 1), 0);
-	ck_assert(read_words("32"));
-	ck_assert_int_eq(unsetenv("COUNTERPROOF_CONFIG"), 0);
 }
 END_TEST
 
@@ -284,12 +279,45 @@ START_TEST(help_comes_from_the_table)
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
 
-	options_print_help(stream);
+	options_print_help(stream, FOR_RUN);
 	fclose(stream);
 	ck_assert_ptr_nonnull(strstr(text, "  --shard I/N         run the I-th of N parts of the selection\n"));
-	ck_assert_ptr_nonnull(strstr(text, "  -v, --verbose       show each line of each case\n"));
+	ck_assert_ptr_nonnull(strstr(text, "  -v, --verbose       show each line of each case; counters: all SQL on stderr\n"));
 	ck_assert_ptr_null(strstr(text, "--programs"));
+	ck_assert_ptr_null(strstr(text, "--brief"));
 	free(text);
+}
+END_TEST
+
+START_TEST(options_of_other_commands)
+{
+	char error[512];
+
+	ck_assert(read_words("mutants --brief --jobs 2"));
+	ck_assert(options_fit(&options, FOR_MUTANTS, "mutants"));
+	ck_assert(options.brief);
+	ck_assert(!options_fit(&options, FOR_RUN, NULL));
+	notice_last_error(error, sizeof(error));
+	ck_assert_str_eq(error, "--brief cannot go with runs of cases (see: help run)");
+	ck_assert(!options_fit(&options, FOR_LIST, "list"));
+	notice_last_error(error, sizeof(error));
+	ck_assert_str_eq(error, "--jobs cannot go with list (see: help list)");
+
+	setenv("COUNTERPROOF_POINTS", "3-5", 1);
+	setenv("COUNTERPROOF_VARIANT", "M07", 1);
+	setenv("COUNTERPROOF_SHARD", "2/3", 1);
+	ck_assert(read_words("spec x"));
+	ck_assert_int_eq(options.points.last, 5);
+	ck_assert(options_fit(&options, FOR_SPEC, "spec"));
+	ck_assert_int_eq(options.points.first, 0);
+	ck_assert_int_eq(options.points.last, 0);
+	ck_assert_ptr_null(options.runner.variant);
+	ck_assert_int_eq(options.shard.index, 1);
+	ck_assert_int_eq(options.shard.count, 1);
+	ck_assert(read_words("32"));
+	ck_assert(options_fit(&options, FOR_RUN, NULL));
+	ck_assert_str_eq(options.runner.variant, "M07");
+	ck_assert_int_eq(options.shard.count, 3);
 }
 END_TEST
 
@@ -369,6 +397,7 @@ main(void)
 	tcase_add_test(tcase, counters_have_options_of_their_own);
 	tcase_add_test(tcase, quoting);
 	tcase_add_test(tcase, help_comes_from_the_table);
+	tcase_add_test(tcase, options_of_other_commands);
 	tcase_add_test(tcase, selection);
 	tcase_add_test(tcase, selection_refused);
 	suite_add_tcase(suite, tcase);

@@ -90,6 +90,55 @@ START_TEST(lines_are_read_one_by_one)
 }
 END_TEST
 
+/* As in a dialogue: what it complains of stands where it was said. */
+START_TEST(errors_are_read_in_their_place)
+{
+	const char *argv[] = {"/bin/sh", "-c", "echo one; echo two >&2; read answer; echo $answer >&2; echo four", NULL};
+	Process *process = process_start(&(ProcessSpec){.argv = argv, .errors_too = true});
+	const char *expected[] = {"one", "two", "three", "four"};
+	Text line = {0};
+	bool ended;
+
+	ck_assert(process_write_line(process, "three"));
+	for (size_t i = 0; i < LENGTH_OF(expected); i++)
+	{
+		ck_assert(process_read_line(process, &line, soon(), &ended));
+		ck_assert_str_eq(text_get(&line), expected[i]);
+	}
+	assert_ends(process, ENDED_EXIT, 0);
+	text_free(&line);
+	process_free(process);
+}
+END_TEST
+
+START_TEST(programs_are_found)
+{
+	char folder[] = "/tmp/programs-XXXXXX";
+	char *old = string_copy(getenv("PATH"));
+	char *mine;
+	char *found;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	mine = string_format("%s/sh", folder);
+	ck_assert_int_eq(symlink("/bin/true", mine), 0);
+	ck_assert_int_eq(setenv("PATH", "/nonexistent:/bin", 1), 0);
+	found = process_find_program("sh", NULL);
+	ck_assert_str_eq(found, "/bin/sh");
+	free(found);
+	found = process_find_program("sh", folder);
+	ck_assert_str_eq(found, mine);
+	free(found);
+	ck_assert_ptr_null(process_find_program("no-such-program", folder));
+	ck_assert_int_eq(setenv("PATH", "/nonexistent", 1), 0);
+	ck_assert_ptr_null(process_find_program("sh", NULL));
+	ck_assert_int_eq(setenv("PATH", old, 1), 0);
+	unlink(mine);
+	rmdir(folder);
+	free(mine);
+	free(old);
+}
+END_TEST
+
 START_TEST(reading_keeps_its_deadline)
 {
 	Process *process = start_shell("printf 'half a line'; read answer; echo; echo \"got $answer\"");
@@ -632,6 +681,8 @@ main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, exec_failure_is_found);
 	tcase_add_test(tcase, lines_are_read_one_by_one);
+	tcase_add_test(tcase, errors_are_read_in_their_place);
+	tcase_add_test(tcase, programs_are_found);
 	tcase_add_test(tcase, reading_keeps_its_deadline);
 	tcase_add_test(tcase, awaiting_a_line_that_never_comes);
 	tcase_add_test(tcase, a_program_that_never_stops_printing);

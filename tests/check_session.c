@@ -814,6 +814,53 @@ START_TEST(retries_are_bounded_and_only_for_two_sqlstates)
 }
 END_TEST
 
+/* Fails once the deadline has passed. */
+static SqlStatus
+fail_past_a_deadline(Session *session, void *context)
+{
+	const Deadline *deadline = context;
+
+	while (!deadline_passed(*deadline))
+	{
+		backoff_us(1000);
+	}
+	return session_try(session, NULL, "DO $$ BEGIN RAISE 'no' USING ERRCODE = '40001'; END $$", NO_ARGS);
+}
+
+START_TEST(limits_of_the_callers_own)
+{
+	Attempts attempts = {.raise = "40001"};
+	Attempts late = {.raise = "40001"};
+	Deadline soon = deadline_in_ms(50);
+
+	ck_assert_int_eq(
+		session_transaction_within(subject, READ_COMMITTED, fail_always, &attempts, 3, deadline_in_ms(60000)),
+		SQL_ERROR);
+	ck_assert_int_eq(attempts.attempts, 3);
+	ck_assert_int_eq(session_retries_40001(), 2);
+	ck_assert_int_eq(session_transaction_within(subject, READ_COMMITTED, fail_always, &late, 3, deadline_in_ms(0)),
+					 SQL_ERROR);
+	ck_assert_int_eq(late.attempts, 1);
+	ck_assert_int_eq(session_transaction_within(subject, READ_COMMITTED, fail_past_a_deadline, &soon, 3, soon),
+					 SQL_ERROR);
+	ck_assert_str_eq(session_error(subject)->sqlstate, "40001");
+	ck_assert_int_eq(session_retries_40001(), 2);
+}
+END_TEST
+
+START_TEST(a_warning_is_kept_until_the_next_answer)
+{
+	SqlResult *result;
+
+	ck_assert_int_eq(session_try(subject, &result, "COMMIT", NO_ARGS), SQL_OK);
+	ck_assert_str_eq(sql_tag(result), "COMMIT");
+	ck_assert_str_eq(session_warning(subject), "25P01");
+	sql_free(result);
+	ck_assert_int_eq(session_try(subject, NULL, "SELECT 1", NO_ARGS), SQL_OK);
+	ck_assert_str_eq(session_warning(subject), "");
+}
+END_TEST
+
 START_TEST(a_transaction_whose_session_is_lost_is_not_tried_again)
 {
 	Attempts attempts = {.raise = "40001"};
@@ -949,6 +996,8 @@ add_tests(TCase *tcase)
 	tcase_add_test(tcase, a_retry_reads_again);
 	tcase_add_test(tcase, a_commit_that_fails_is_retried);
 	tcase_add_test(tcase, retries_are_bounded_and_only_for_two_sqlstates);
+	tcase_add_test(tcase, limits_of_the_callers_own);
+	tcase_add_test(tcase, a_warning_is_kept_until_the_next_answer);
 	tcase_add_test(tcase, a_transaction_whose_session_is_lost_is_not_tried_again);
 	tcase_add_test(tcase, rows_arrive_one_by_one);
 	tcase_add_test(tcase, an_error_after_rows_is_the_statements);

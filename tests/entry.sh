@@ -75,6 +75,12 @@ expect 'a version that is nowhere' 3 'run.sh: no PostgreSQL 11 on this machine*'
 export PG_BIN="$scratch/pg16"
 sed -i 's/pid=/PID=/' "$tree/cli/main.c"
 expect 'a changed source is built' 4 'PID=*' 32
+cp "$tree/deps/packages.txt" "$scratch/packages.txt"
+echo 'cmd:no-such-program  client  no-deb  no-rpm  no-brew  for this test' >>"$tree/deps/packages.txt"
+expect 'what one case needs is asked for' 4 '*apt-get install*no-deb*run.sh: going on*PID=*' 33 isolation
+expect 'and only once' 4 'PID=*' isolation/psql
+expect 'and by nobody else' 4 'PID=*' 32
+mv "$scratch/packages.txt" "$tree/deps/packages.txt"
 mv "$tree" "$scratch/moved away"
 tree="$scratch/moved away"
 expect 'a moved checkout is built again' 4 "run.sh: building*home=$tree *" 32

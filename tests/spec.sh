@@ -46,14 +46,15 @@ for jobs in 1 2; do
 		'14 interleavings run, 6 more skipped' 'shortest: r1 r2 w1 c1 w2 c2$' \
 		"replay .*doctors_rr.spec --order 'r1 r2 w1 c1 w2 c2'"
 	judge 0 "$specs/doctors_serializable.spec" '14 interleavings run, .* 12 retries' 'retries_40001=12 retries_40P01=0' \
-		'4 x alice committed; bob 40001 at c2, committed in attempt 2; as in the serial order alice bob'
+		'4 x alice committed; bob 40001 at c2, committed in attempt 2; as in the serial order alice bob' '!false conflict'
+	judge 0 "$specs/../../sql/isolation/unrelated_keys.spec" '6 of the retries after 40001 .*: false conflict possible'
 	judge 1 "$specs/lost_update.spec" '12 x a committed; b committed; not serializable: lost update \(P4\)' \
 		'rb answered \(10\), serially \(11\)' 'FAIL +serializable; .* got 2 of 14$'
-	judge 0 "$specs/deadlock.spec" ' x a 40P01 at a2, committed in attempt 2; b committed; as in' 'serial order a b'
+	judge 0 "$specs/deadlock.spec" ' x a 40P01 at a2 after a wait, committed in attempt 2; b committed; as in' 'serial order a b'
 	judge 0 "$specs/killed.spec" '2 x one lost; two committed; as in the serial order two' \
 		'die: kill one: fired in 1 of 3' '1 x one committed; two committed'
 	judge 0 "$specs/faults.spec" 'crash: restart immediate: fired in 34 of 256' 'stop: cancel two: fired in 7 of 256' \
-		'7 x one committed; two 57014 at also, committed'
+		'7 x one committed; two 57014 at also after a wait, committed'
 	judge 1 "$specs/anomalies_rc.spec" 'read skew \(G-single\)'
 	judge 1 "$specs/always.spec" 'FAIL +invariant whole; .* got 1 of 3$' '\(n=1\) after one$' '1 of 2 failed'
 	judge 1 "$specs/expect.spec" 'expected 40001 at w, got 23505' 'expected no error at w, got 23505' \

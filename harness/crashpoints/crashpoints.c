@@ -417,9 +417,12 @@ static bool
 skip_file(Run *run, int index)
 {
 	const CrashPlan *plan = run->plans[index];
+	char *found = plan->needs != NULL ? process_find_program(plan->needs, run->selection->run->programs) : NULL;
+	bool lacking = plan->needs != NULL && found == NULL;
 	char *reason;
 
-	if (plan->needs == NULL || program_exists(plan->needs, run->selection->run->programs))
+	free(found);
+	if (!lacking)
 	{
 		return false;
 	}

@@ -3,32 +3,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../cluster.h"
 #include "../reaper.h"
 
 #define END_MS 5000 /* SIGKILL is obeyed at once */
-
-bool
-program_exists(const char *name, const char *programs)
-{
-	const char *path = getenv("PATH");
-	char *folders = string_format("%s:%s", programs, path != NULL ? path : "/usr/bin:/bin");
-	char *rest = folders;
-	char *folder;
-	bool found = false;
-
-	while (!found && (folder = strsep(&rest, ":")) != NULL)
-	{
-		char *file = string_format("%s/%s", folder, name);
-
-		found = access(file, X_OK) == 0;
-		free(file);
-	}
-	free(folders);
-	return found;
-}
 
 static Process *
 launch(const CrashCommand *command, const Surroundings *around)

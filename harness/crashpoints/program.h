@@ -28,9 +28,6 @@ typedef struct
 	ProcessEnd end;
 } Program;
 
-/* Is there a program of this name where programs are looked for: in `programs`, then in PATH? */
-extern bool program_exists(const char *name, const char *programs);
-
 /* false: reported. */
 extern bool program_start(Program *program, const CrashCommand *command, const Surroundings *around) MUST_CHECK;
 

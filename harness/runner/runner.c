@@ -41,6 +41,7 @@ typedef struct
 	bool done;   /* it said that it ran to its end */
 	Text broken; /* reasons, "" when not */
 	Text unknown;
+	Text skipped;
 	char last_step[200];
 	char database[64];
 } CaseRun;
@@ -302,6 +303,10 @@ take_message(Runner *runner, CaseRun *run, const char *text)
 		case MESSAGE_BROKEN:
 			add_reason(&run->broken, message.text);
 			break;
+		case MESSAGE_SKIP:
+			add_reason(&run->skipped, message.text);
+			run->done = true;
+			break;
 		case MESSAGE_DONE:
 			run->done = true;
 			evidence_case_retries(runner->evidence, run->index, message.first, message.second);
@@ -346,6 +351,11 @@ judge_run(CaseRun *run, const char **reason)
 	{
 		return RESULT_BROKEN;
 	}
+	if (run->skipped.length > 0)
+	{
+		*reason = text_get(&run->skipped);
+		return RESULT_SKIP;
+	}
 	if (run->passed == 0)
 	{
 		add_reason(&run->unknown, "nothing was checked");
@@ -389,6 +399,7 @@ finish_run(Runner *runner, CaseRun *run)
 	end_run(runner, run, result, reason);
 	text_free(&run->broken);
 	text_free(&run->unknown);
+	text_free(&run->skipped);
 	text_free(&run->unread);
 }
 

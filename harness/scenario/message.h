@@ -14,6 +14,7 @@ typedef enum
 	MESSAGE_LINE,    /* a line of output.txt */
 	MESSAGE_UNKNOWN, /* text: why the case cannot be a PASS */
 	MESSAGE_BROKEN,  /* text: what the lab could not do */
+	MESSAGE_SKIP,    /* text: what the machine lacks; nothing was checked */
 	MESSAGE_DONE,    /* the case ran to its end; 40001 and 40P01 of the system's own transactions */
 	MESSAGE_KEPT     /* text: conninfo of a server that stays up, actual: the command that ends it */
 } MessageKind;

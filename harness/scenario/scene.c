@@ -19,12 +19,20 @@
 #define SERVER_START_MS 30000
 #define WAIT_MS 10000
 
+/* Why a verb returns to the case's top function. */
+enum
+{
+	GAVE_UP = 1,
+	SKIPPED
+};
+
 struct Scene
 {
 	const Scenario *scenario;
 	SceneSetup setup;
 	Deadline deadline;
 	jmp_buf top;    /* where a verb that cannot go on returns to */
+	bool checked;   /* something was */
 	char *conninfo; /* of the case's database */
 	Cluster *cluster;
 	Session *sessions[SESSIONS_MAX];
@@ -96,6 +104,7 @@ tell_check(Scene *scene, bool held, const char *expected, const char *actual, co
 {
 	Text text = {0};
 
+	scene->checked = true;
 	text_append_va(&text, format, args);
 	tell(scene, &(Message){.kind = MESSAGE_LINE,
 						   .line = held ? LINE_PASS : LINE_FAIL,
@@ -225,7 +234,7 @@ scene_broken(Scene *scene, const char *format, ...)
 		report_error("%s", reason);
 	}
 	tell(scene, &(Message){.kind = MESSAGE_BROKEN, .text = reason[0] != '\0' ? reason : "for a reason not reported"});
-	longjmp(scene->top, 1);
+	longjmp(scene->top, GAVE_UP);
 }
 
 void
@@ -235,6 +244,23 @@ require(Scene *scene, bool done)
 	{
 		scene_broken(scene, NULL);
 	}
+}
+
+void
+scene_skip(Scene *scene, const char *format, ...)
+{
+	char reason[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(reason, sizeof(reason), format, args);
+	va_end(args);
+	if (scene->checked)
+	{
+		scene_broken(scene, "too late to skip, something was checked: %s", reason);
+	}
+	tell(scene, &(Message){.kind = MESSAGE_SKIP, .text = reason});
+	longjmp(scene->top, SKIPPED);
 }
 
 void
@@ -310,6 +336,12 @@ const char *
 scene_conninfo(Scene *scene)
 {
 	return scene->conninfo;
+}
+
+const char *
+scene_server(Scene *scene)
+{
+	return scene->cluster != NULL ? scene->conninfo : scene->setup.server;
 }
 
 Cluster *
@@ -590,6 +622,15 @@ teardown(Scene *scene, bool gave_up)
 	return clean;
 }
 
+static void
+run_to_end(Scene *scene)
+{
+	open_database(scene);
+	scene->scenario->run(scene);
+	tell_faults(scene);
+	tell_done(scene);
+}
+
 ExitCode
 scene_main(const Scenario *scenario, const SceneSetup *setup)
 {
@@ -599,19 +640,20 @@ scene_main(const Scenario *scenario, const SceneSetup *setup)
 	scene = (Scene){.scenario = scenario, .setup = *setup};
 	scene.deadline = deadline_in_ms(setup->deadline_ms - LAST_WORDS_MS);
 	notice_set_prefix(scenario->id);
-	if (setjmp(scene.top) != 0)
+	switch (setjmp(scene.top))
 	{
-		if (!in_teardown)
-		{
-			in_teardown = true;
-			(void) teardown(&scene, true);
-		}
-		return EXIT_CODE_BROKEN;
+		case GAVE_UP:
+			if (!in_teardown)
+			{
+				in_teardown = true;
+				(void) teardown(&scene, true);
+			}
+			return EXIT_CODE_BROKEN;
+		case SKIPPED:
+			break;
+		default:
+			run_to_end(&scene);
 	}
-	open_database(&scene);
-	scenario->run(&scene);
-	tell_faults(&scene);
-	tell_done(&scene);
 	in_teardown = true;
 	if (!teardown(&scene, false))
 	{

@@ -225,3 +225,9 @@ session_error(const Session *session)
 {
 	return &session->error;
 }
+
+const char *
+session_warning(const Session *session)
+{
+	return session->warning;
+}

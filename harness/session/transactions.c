@@ -8,6 +8,7 @@
 
 #define RETRY_FIRST_US 500
 #define RETRY_LAST_US 50000
+#define NEVER ((Deadline){INT64_MAX})
 
 static atomic_int_fast64_t retries_40001;
 static atomic_int_fast64_t retries_40p01;
@@ -96,28 +97,41 @@ session_commit(Session *session)
 	return committed ? SQL_OK : session_refuse(session, SQLSTATE_BLOCK_FAILED, "COMMIT of a failed transaction");
 }
 
-bool
-session_retry_due(Session *session, int attempt)
+/* Backs off; a pause that reaches the deadline is no pause for a further attempt. */
+static bool
+retry_due(Session *session, int attempt, int attempts, Deadline deadline)
 {
 	bool serialization = strcmp(session->error.sqlstate, "40001") == 0;
 	int64_t most_us = RETRY_FIRST_US;
+	int64_t pause_us;
 
-	if (session->lost || attempt >= RETRY_ATTEMPTS_MAX ||
-		(!serialization && strcmp(session->error.sqlstate, "40P01") != 0))
+	if (session->lost || attempt >= attempts || (!serialization && strcmp(session->error.sqlstate, "40P01") != 0))
 	{
 		return false;
 	}
-	atomic_fetch_add(serialization ? &retries_40001 : &retries_40p01, 1);
 	for (int i = 1; i < attempt && most_us < RETRY_LAST_US; i++)
 	{
 		most_us *= 2;
 	}
-	backoff_us((int64_t) rng_below(&session->jitter, (uint64_t) most_us + 1));
+	pause_us = (int64_t) rng_below(&session->jitter, (uint64_t) most_us + 1);
+	if (time_now_ns() >= deadline.at_ns - pause_us * 1000)
+	{
+		return false;
+	}
+	atomic_fetch_add(serialization ? &retries_40001 : &retries_40p01, 1);
+	backoff_us(pause_us);
 	return true;
 }
 
+bool
+session_retry_due(Session *session, int attempt)
+{
+	return retry_due(session, attempt, RETRY_ATTEMPTS_MAX, NEVER);
+}
+
 SqlStatus
-session_transaction(Session *session, Isolation isolation, TransactionBody body, void *context)
+session_transaction_within(Session *session, Isolation isolation, TransactionBody body, void *context, int attempts,
+						   Deadline deadline)
 {
 	for (int attempt = 1;; attempt++)
 	{
@@ -136,9 +150,15 @@ session_transaction(Session *session, Isolation isolation, TransactionBody body,
 		{
 			session_rollback(session);
 		}
-		if (status != SQL_ERROR || !session_retry_due(session, attempt))
+		if (status != SQL_ERROR || !retry_due(session, attempt, attempts, deadline))
 		{
 			return status;
 		}
 	}
+}
+
+SqlStatus
+session_transaction(Session *session, Isolation isolation, TransactionBody body, void *context)
+{
+	return session_transaction_within(session, isolation, body, context, RETRY_ATTEMPTS_MAX, NEVER);
 }

@@ -32,7 +32,7 @@ typedef struct
 	bool ordered;     /* the one order was run */
 	bool stopped;
 	int64_t told_ns;
-	char **databases; /* of the lanes */
+	char **databases; /* of the lanes; none of those in place */
 	Lane *lanes;
 	int lane_count;
 	pthread_mutex_t mutex;
@@ -313,7 +313,8 @@ open_lane(Lane *lane, Inspection *inspection, int number)
 	const SpecJudging *judging = inspection->judging;
 
 	*lane = (Lane){.inspection = inspection};
-	lane->conninfo = session_conninfo_for(judging->server, inspection->databases[number]);
+	lane->conninfo = judging->in_place ? string_copy(judging->server)
+									   : session_conninfo_for(judging->server, inspection->databases[number]);
 	if (lane->conninfo == NULL)
 	{
 		return false;
@@ -428,28 +429,34 @@ name_database(void)
 	return string_format("counterproof_spec_%d_%d", (int) getpid(), atomic_fetch_add(&made, 1));
 }
 
+/* Those that could be made are counted, to be dropped. */
 static bool
-make_databases(Inspection *inspection, Session *session)
+make_databases(Inspection *inspection)
 {
 	const char *prepared = inspection->judging->prepared;
+	Session *session = session_open(inspection->judging->server, "counterproof spec");
+	int wanted = inspection->lane_count;
+	bool made = session != NULL;
 
-	for (int i = 0; i < inspection->lane_count; i++)
+	for (inspection->lane_count = 0; made && inspection->lane_count < wanted;)
 	{
 		char *name = name_database();
 		char *sql = string_format("CREATE DATABASE %s%s%s", name, prepared != NULL ? " TEMPLATE " : "",
 								  prepared != NULL ? prepared : "");
-		bool made = session_execute(session, sql);
 
+		made = session_execute(session, sql);
 		free(sql);
-		inspection->databases[i] = name;
-		if (!made)
+		if (made)
 		{
-			inspection->lane_count = i;
+			inspection->databases[inspection->lane_count++] = name;
+		}
+		else
+		{
 			free(name);
-			return false;
 		}
 	}
-	return true;
+	session_close(session);
+	return made;
 }
 
 /* A restart has taken the session along. */
@@ -533,7 +540,8 @@ static int
 count_lanes(const Inspection *inspection)
 {
 	int most = CONNECTIONS_MAX / (2 * (inspection->spec->session_count + 1) + 1);
-	bool alone = spec_file_restarts(inspection->file) || spec_file_shares(inspection->file);
+	bool alone =
+		inspection->judging->in_place || spec_file_restarts(inspection->file) || spec_file_shares(inspection->file);
 	int wanted = alone ? 1 : inspection->judging->jobs;
 
 	if ((uint64_t) wanted > inspection->report->planned)
@@ -608,19 +616,17 @@ spec_judge(const SpecFile *file, const SpecJudging *judging)
 							 .serials = serials_new(file->spec),
 							 .databases = memory_get(sizeof(char *) * (size_t) judging->jobs),
 							 .mutex = PTHREAD_MUTEX_INITIALIZER};
-	Session *session = session_open(judging->server, "counterproof spec");
 
 	plan(&inspection);
-	if (session == NULL || !make_databases(&inspection, session))
+	if (!judging->in_place && !make_databases(&inspection))
 	{
 		stop_broken(&inspection);
 	}
-	session_close(session);
 	if (!inspection.stopped && !run_lanes(&inspection))
 	{
 		stop_broken(&inspection);
 	}
-	if (!drop_databases(&inspection))
+	if (!judging->in_place && !drop_databases(&inspection))
 	{
 		stop_broken(&inspection);
 	}

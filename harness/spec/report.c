@@ -72,6 +72,7 @@ spec_report_free(SpecReport *report)
 	for (int i = 0; i < report->outcome_count; i++)
 	{
 		free(report->outcomes[i].text);
+		free(report->outcomes[i].errors);
 		text_free(&report->outcomes[i].order);
 	}
 	for (int i = 0; i < report->fault_count; i++)
@@ -214,8 +215,22 @@ append_outcome(Text *text, const Spec *spec, const Judged *judged)
 	}
 }
 
+static char *
+join_errors(const Spec *spec, const Record *record)
+{
+	Text text = {0};
+
+	for (int i = 0; i < spec->session_count; i++)
+	{
+		const Text *errors = &record->parts[i].errors;
+
+		text_append(&text, "%s%s", text.length > 0 && errors->length > 0 ? "; " : "", text_get(errors));
+	}
+	return text.data;
+}
+
 static void
-count_outcome(SpecReport *report, const char *text, const Record *record)
+count_outcome(SpecReport *report, const Spec *spec, const char *text, const Record *record)
 {
 	SpecOutcome *outcome;
 	int place = 0;
@@ -232,7 +247,7 @@ count_outcome(SpecReport *report, const char *text, const Record *record)
 	outcome = &report->outcomes[place];
 	if (place == report->outcome_count)
 	{
-		*outcome = (SpecOutcome){.text = string_copy(text)};
+		*outcome = (SpecOutcome){.text = string_copy(text), .errors = join_errors(spec, record)};
 		report->outcome_count++;
 	}
 	outcome->count++;
@@ -283,6 +298,7 @@ report_add(SpecReport *report, const Spec *spec, const Judged *judged)
 	report->waits += (uint64_t) record->waits;
 	report->retries_40001 += record->retries_40001;
 	report->retries_40p01 += record->retries_40p01;
+	report->false_conflicts += record->false_conflicts;
 	for (int i = 0; i < report->fault_count; i++)
 	{
 		report->fired[i] += record->fired[i] > 0 ? 1 : 0;
@@ -293,7 +309,7 @@ report_add(SpecReport *report, const Spec *spec, const Judged *judged)
 		return;
 	}
 	append_outcome(&outcome, spec, judged);
-	count_outcome(report, text_get(&outcome), record);
+	count_outcome(report, spec, text_get(&outcome), record);
 	add_checks(report, spec, judged);
 	text_free(&outcome);
 }

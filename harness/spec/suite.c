@@ -227,6 +227,13 @@ say_rate(Run *run, const SpecReport *report)
 	}
 	say(run, LINE_NOTE, true, "%" PRIu64 " interleavings run%s; %" PRIu64 " waits, %" PRId64 " retries", report->run,
 		text_get(&skipped), report->waits, report->retries_40001 + report->retries_40p01);
+	if (report->false_conflicts > 0)
+	{
+		say(run, LINE_NOTE, true,
+			"%" PRId64 " of the retries after 40001 met just what had been refused: false conflict possible, by a "
+			"sequential scan or a lock on a page",
+			report->false_conflicts);
+	}
 	close_line(run);
 	printf("%s  %.0f interleavings a second\n", run->names[run->now].id,
 		   seconds > 0 ? (double) report->run / seconds : 0);

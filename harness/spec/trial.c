@@ -6,7 +6,8 @@
 
 #define US_PER_MS 1000
 #define FAILED_ALREADY "25P02"
-#define SHOWN_BYTES 400 /* of a statement or an answer, in the story */
+#define DEPENDENCY "read/write dependencies" /* another 40001 has other words */
+#define SHOWN_BYTES 400                      /* of a statement or an answer, in the story */
 
 struct Trial
 {
@@ -130,7 +131,7 @@ hear_waits(void *context, const SpecTurn *turn)
 {
 	Trial *trial = context;
 
-	(void) turn;
+	last_deed(&trial->record.parts[turn->step->session])->waited = true;
 	trial->record.waits++;
 	text_append(&trial->record.story, "      waits\n");
 }
@@ -172,6 +173,7 @@ hear_result(void *context, const SqlResult *result)
 		{
 			snprintf(deed->sqlstate, sizeof(deed->sqlstate), "%s",
 					 complaint.sqlstate != NULL ? complaint.sqlstate : "08006");
+			deed->dependency = complaint.primary != NULL && strstr(complaint.primary, DEPENDENCY) != NULL;
 		}
 		text_append(&trial->record.story, "      ");
 		append_line(&trial->record.story, complaint.primary != NULL ? complaint.primary : complaint.whole);
@@ -359,7 +361,7 @@ forget(Trial *trial)
 	text_clear(&record->story);
 	text_clear(&record->unknown);
 	text_clear(&record->trouble);
-	record->launched = record->waits = record->retries_40001 = record->retries_40p01 = 0;
+	record->launched = record->waits = record->retries_40001 = record->retries_40p01 = record->false_conflicts = 0;
 	trial->fault_next = trial->fault_count = 0;
 	trial->released = false;
 	trial->telling = -1;
@@ -398,6 +400,30 @@ decide(Part *part, bool in_effect)
 	}
 }
 
+/* The transaction that has just committed answered, step by step, what the refused attempt before it had answered. */
+static bool
+is_false_conflict(const Part *part)
+{
+	bool same = part->refused_count > 0 && part->begun + part->refused_count <= part->deed_count;
+
+	for (int i = 0; same && i < part->refused_count; i++)
+	{
+		const Deed *before = &part->deeds[part->refused + i];
+		const Deed *now = &part->deeds[part->begun + i];
+
+		same = before->step == now->step && strcmp(text_get(&before->answer), text_get(&now->answer)) == 0;
+	}
+	return same;
+}
+
+static void
+remember_refused(Part *part)
+{
+	part->refused = part->begun;
+	part->refused_count = last_deed(part)->dependency ? part->deed_count - 1 - part->begun : 0;
+	part->begun = part->deed_count;
+}
+
 static bool
 retry(Trial *trial, int session)
 {
@@ -410,6 +436,7 @@ retry(Trial *trial, int session)
 		return true;
 	}
 	decide(part, false);
+	remember_refused(part);
 	part->attempt++;
 	part->again = true;
 	part->next = 0;
@@ -446,7 +473,8 @@ conclude_deed(Trial *trial, int session)
 
 	if (deed->sqlstate[0] != '\0' && strcmp(deed->sqlstate, FAILED_ALREADY) != 0)
 	{
-		text_append(&part->errors, "%s%s at %s", part->errors.length > 0 ? ", " : "", deed->sqlstate, deed->step->name);
+		text_append(&part->errors, "%s%s at %s%s", part->errors.length > 0 ? ", " : "", deed->sqlstate,
+					deed->step->name, deed->waited ? " after a wait" : "");
 	}
 	if (part->lost)
 	{
@@ -463,6 +491,11 @@ conclude_deed(Trial *trial, int session)
 	else if (deed->commits)
 	{
 		decide(part, true);
+	}
+	if (deed->in_effect && is_false_conflict(part))
+	{
+		trial->record.false_conflicts++;
+		part->refused_count = 0;
 	}
 	return deed->sqlstate[0] == '\0' || retry(trial, session);
 }

@@ -16,7 +16,9 @@ typedef struct
 	Text answer;      /* what the server answered, as it can be compared: rows are sorted */
 	char sqlstate[6]; /* "": no error */
 	bool answered;
-	bool commits; /* a COMMIT, or a ROLLBACK, was answered */
+	bool waited;     /* for another session */
+	bool dependency; /* refused for what it read and others wrote, or the other way around; by no row that both wrote */
+	bool commits;    /* a COMMIT, or a ROLLBACK, was answered */
 	bool rolls_back;
 	bool in_effect; /* of a transaction that has committed */
 	bool uncertain; /* the session was lost while it may have committed */
@@ -27,13 +29,15 @@ typedef struct
 {
 	Deed *deeds;
 	int deed_count, deed_capacity;
-	int decided; /* so many deeds belong to transactions that have ended */
-	int next;    /* its step that comes next */
-	int attempt; /* retries so far */
-	bool again;  /* it is to run again from its first step */
+	int decided;                /* so many deeds belong to transactions that have ended */
+	int next;                   /* its step that comes next */
+	int attempt;                /* retries so far */
+	int begun;                  /* deed that this attempt begins with */
+	int refused, refused_count; /* what an attempt that was refused for a dependency had done before; 0: none */
+	bool again;                 /* it is to run again from its first step */
 	bool paused, lost, open;
 	int doubtful; /* deeds from here on may be in effect: the session was lost while they committed; -1: none */
-	Text errors;  /* "40001 at w2", for each but 25P02, which only follows from another */
+	Text errors;  /* "40001 at w2 after a wait", for each but 25P02, which only follows from another */
 } Part;
 
 typedef enum
@@ -54,7 +58,8 @@ typedef struct
 	Text trouble; /* for TRIAL_REFUSED and TRIAL_STOPPED */
 	int waits;    /* steps that waited for another session */
 	int retries_40001, retries_40p01;
-	int *fired; /* of each fault, how often it met something */
+	int false_conflicts; /* of the former: the session then read and did just the same */
+	int *fired;          /* of each fault, how often it met something */
 } Record;
 
 typedef struct

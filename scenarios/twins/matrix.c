@@ -46,18 +46,20 @@ typedef struct
 	const char *only; /* the one case that it runs; NULL: all */
 	bool canary;
 	const char *id;
-	const char *folder; /* of its own evidence */
-	Process *program;   /* while it runs */
-	int slot;           /* with the reaper */
+	const Scenario *const *cases; /* the matrix' */
+	const char *folder;           /* of its own evidence */
+	Process *program;             /* while it runs */
+	int slot;                     /* with the reaper */
 	int64_t begin_ns, duration_ms;
 	bool done;
 	bool recorded;
-	Cell *cells; /* one for each case of the registry */
+	Cell *cells; /* one for each of the matrix' cases */
 } Row;
 
 typedef struct
 {
 	const MatrixConfig *config;
+	const Scenario **cases; /* of the suites in which twins are caught, ended by NULL */
 	Evidence *evidence;
 	Row *rows; /* the system as it is, the twins, the canary */
 	int row_count;
@@ -128,11 +130,11 @@ row_runs(const Matrix *matrix, const Row *row, const Scenario *scenario)
 static void
 words_add_cases(const Matrix *matrix, const Row *row, Words *words)
 {
-	for (int i = 0; registry_scenarios[i] != NULL; i++)
+	for (int i = 0; matrix->cases[i] != NULL; i++)
 	{
-		if (row_runs(matrix, row, registry_scenarios[i]))
+		if (row_runs(matrix, row, matrix->cases[i]))
 		{
-			words_add(words, "%s", registry_scenarios[i]->id);
+			words_add(words, "%s", matrix->cases[i]->id);
 		}
 	}
 }
@@ -196,11 +198,11 @@ row_start(Matrix *matrix, Row *row)
 /* --- what it recorded --- */
 
 static int
-column_of(const char *id)
+column_of(const Scenario *const *cases, const char *id)
 {
-	for (int i = 0; registry_scenarios[i] != NULL; i++)
+	for (int i = 0; cases[i] != NULL; i++)
 	{
-		if (strcmp(registry_scenarios[i]->id, id) == 0)
+		if (strcmp(cases[i]->id, id) == 0)
 		{
 			return i;
 		}
@@ -236,7 +238,7 @@ static void
 take_case(void *context, const RecordedCase *recorded)
 {
 	Row *row = context;
-	int column = column_of(recorded->id);
+	int column = column_of(row->cases, recorded->id);
 	Cell *cell;
 
 	if (column < 0)
@@ -265,16 +267,16 @@ read_suites(Row *row, const Words *words)
 {
 	const char *last = "";
 
-	for (int i = 0; registry_scenarios[i] != NULL; i++)
+	for (int i = 0; row->cases[i] != NULL; i++)
 	{
-		const char *suite = registry_scenarios[i]->suite;
+		const char *suite = row->cases[i]->suite;
 		bool run = false;
 		char *folder;
 		bool done;
 
 		for (int w = 0; w < words->count; w++)
 		{
-			run = run || strcmp(words->words[w], registry_scenarios[i]->id) == 0;
+			run = run || strcmp(words->words[w], row->cases[i]->id) == 0;
 		}
 		if (!run || strcmp(suite, last) == 0)
 		{
@@ -343,7 +345,7 @@ say(Matrix *matrix, int index, LineKind kind, const char *expected, const char *
 static const Cell *
 deciding_cell(const Row *row)
 {
-	int column = row->twin == NULL ? -1 : column_of(row->twin->caught_in);
+	int column = row->twin == NULL ? -1 : column_of(row->cases, row->twin->caught_in);
 
 	return column >= 0 && row->cells[column].named ? &row->cells[column] : NULL;
 }
@@ -354,10 +356,10 @@ tell_cells(Matrix *matrix, int index)
 	const Row *row = &matrix->rows[index];
 	Text survived = {0};
 
-	for (int i = 0; registry_scenarios[i] != NULL; i++)
+	for (int i = 0; matrix->cases[i] != NULL; i++)
 	{
 		const Cell *cell = &row->cells[i];
-		const char *id = registry_scenarios[i]->id;
+		const char *id = matrix->cases[i]->id;
 
 		if (cell->state == CELL_SURVIVED)
 		{
@@ -388,9 +390,9 @@ red_cells(const Matrix *matrix, const Row *row)
 {
 	int red = 0;
 
-	for (int i = 0; registry_scenarios[i] != NULL; i++)
+	for (int i = 0; matrix->cases[i] != NULL; i++)
 	{
-		red += row_runs(matrix, row, registry_scenarios[i]) && row->cells[i].state != CELL_SURVIVED;
+		red += row_runs(matrix, row, matrix->cases[i]) && row->cells[i].state != CELL_SURVIVED;
 	}
 	return red;
 }
@@ -566,12 +568,12 @@ end_programs(Matrix *matrix)
  * are set apart by two blanks.
  */
 static void
-append_letters(const Row *row, Text *text)
+append_letters(const Matrix *matrix, const Row *row, Text *text)
 {
-	for (int i = 0; registry_scenarios[i] != NULL; i++)
+	for (int i = 0; matrix->cases[i] != NULL; i++)
 	{
 		const Cell *cell = row == NULL ? NULL : &row->cells[i];
-		const char *id = registry_scenarios[i]->id;
+		const char *id = matrix->cases[i]->id;
 		char letter = cell == NULL                     ? id[strlen(id) - 1]
 					  : cell->named                    ? 'X'
 					  : cell->state == CELL_CAUGHT     ? 'x'
@@ -579,7 +581,7 @@ append_letters(const Row *row, Text *text)
 					  : cell->state == CELL_NO_VERDICT ? '!'
 													   : ' ';
 
-		if (i > 0 && strcmp(registry_scenarios[i]->suite, registry_scenarios[i - 1]->suite) != 0)
+		if (i > 0 && strcmp(matrix->cases[i]->suite, matrix->cases[i - 1]->suite) != 0)
 		{
 			text_append(text, "  ");
 		}
@@ -599,7 +601,7 @@ tell_matrix(Matrix *matrix)
 	{
 		Text line = {0};
 
-		append_letters(i < 0 ? NULL : &matrix->rows[i], &line);
+		append_letters(matrix, i < 0 ? NULL : &matrix->rows[i], &line);
 		say(matrix, index, LINE_NOTE, NULL, NULL, "%-7s%s", i < 0 ? "" : matrix->rows[i].id, text_get(&line));
 		printf("%-7s%s\n", i < 0 ? "" : matrix->rows[i].id, text_get(&line));
 		text_free(&line);
@@ -631,11 +633,46 @@ conclude(Matrix *matrix)
 
 /* --- from beginning to end --- */
 
+static bool
+suite_has_twins(const char *suite)
+{
+	for (const Twin *twin = twins; twin->id != NULL; twin++)
+	{
+		if (strncmp(twin->caught_in, suite, strlen(suite)) == 0 && twin->caught_in[strlen(suite)] == '-')
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Answers how many there are. */
+static size_t
+plan_cases(Matrix *matrix)
+{
+	size_t count = 0;
+
+	while (registry_scenarios[count] != NULL)
+	{
+		count++;
+	}
+	matrix->cases = memory_get((count + 1) * sizeof(*matrix->cases));
+	count = 0;
+	for (int i = 0; registry_scenarios[i] != NULL; i++)
+	{
+		if (suite_has_twins(registry_scenarios[i]->suite))
+		{
+			matrix->cases[count++] = registry_scenarios[i];
+		}
+	}
+	return count;
+}
+
 static void
 plan_rows(Matrix *matrix)
 {
 	const MatrixConfig *config = matrix->config;
-	size_t cases = 0;
+	size_t cases = plan_cases(matrix);
 
 	matrix->row_count = config->twin_count + 2;
 	matrix->rows = memory_get((size_t) matrix->row_count * sizeof(Row));
@@ -648,12 +685,9 @@ plan_rows(Matrix *matrix)
 	}
 	matrix->rows[config->twin_count + 1] =
 		(Row){.twin = twin_find(CANARY_TWIN), .only = CANARY_CASE, .id = "canary", .canary = true};
-	while (registry_scenarios[cases] != NULL)
-	{
-		cases++;
-	}
 	for (int i = 0; i < matrix->row_count; i++)
 	{
+		matrix->rows[i].cases = matrix->cases;
 		matrix->rows[i].cells = memory_get(cases * sizeof(Cell));
 	}
 }
@@ -722,13 +756,14 @@ rows_free(Matrix *matrix)
 {
 	for (int i = 0; i < matrix->row_count; i++)
 	{
-		for (int c = 0; registry_scenarios[c] != NULL; c++)
+		for (int c = 0; matrix->cases[c] != NULL; c++)
 		{
 			free(matrix->rows[i].cells[c].first);
 		}
 		free(matrix->rows[i].cells);
 	}
 	free(matrix->rows);
+	free(matrix->cases);
 }
 
 ExitCode

@@ -2,12 +2,13 @@
 #include "writer.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define USAGE "usage: like-writer --conninfo STRING USER:ITEM:like|unlike.."
+
+#define FIRST_REQUEST 3 /* word of the command line */
 
 /* For all requests together. */
 #define PATIENCE_MS 20000
@@ -115,26 +116,6 @@ insist(Writer *writer, const Request *request)
 	return true;
 }
 
-static const char *
-conninfo_read(int argc, char **argv)
-{
-	static const struct option known[] = {{"conninfo", required_argument, NULL, 'c'}, {NULL, 0, NULL, 0}};
-	const char *conninfo = NULL;
-	int option;
-
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+", known, NULL)) == 'c')
-	{
-		conninfo = optarg;
-	}
-	if (option != -1 || conninfo == NULL || optind == argc)
-	{
-		report_error(USAGE);
-		return NULL;
-	}
-	return conninfo;
-}
-
 /* All words are read before the first is sent. */
 static ExitCode
 write_all(Writer *writer, char **words, int count)
@@ -167,12 +148,13 @@ writer_main(int argc, char **argv, const WriterSteps *steps)
 
 	streams_hold();
 	notice_set_prefix("like-writer");
-	writer.conninfo = conninfo_read(argc, argv);
-	if (writer.conninfo == NULL)
+	if (argc < FIRST_REQUEST + 1 || strcmp(argv[1], "--conninfo") != 0)
 	{
+		report_error(USAGE);
 		return EXIT_CODE_USAGE;
 	}
-	code = write_all(&writer, argv + optind, argc - optind);
+	writer.conninfo = argv[2];
+	code = write_all(&writer, argv + FIRST_REQUEST, argc - FIRST_REQUEST);
 	session_close(writer.session);
 	return code;
 }

@@ -80,6 +80,28 @@ run_gives_up(Scene *scene)
 }
 
 static void
+run_skips(Scene *scene)
+{
+	note(scene, "before it looks for what it needs");
+	(void) scene_session(scene, "lab");
+	scene_skip(scene, "no %s on this machine", "such thing");
+}
+
+static void
+run_skips_too_late(Scene *scene)
+{
+	CHECK_EQ(scene, 1, 1, "before it skips");
+	scene_skip(scene, "no such thing on this machine");
+}
+
+static void
+run_fails_and_skips(Scene *scene)
+{
+	CHECK_EQ(scene, 0, 1, "a check that fails first");
+	scene_skip(scene, "no such thing on this machine");
+}
+
+static void
 run_fails_and_gives_up(Scene *scene)
 {
 	CHECK_EQ(scene, 0, 1, "a check that fails first");
@@ -231,6 +253,9 @@ static const Scenario canary_table[] = {
 	CANARY("exits", NEEDS_NOTHING, 5000, run_exits),
 	CANARY("checks-nothing", NEEDS_NOTHING, 5000, run_checks_nothing),
 	CANARY("gives-up", NEEDS_NOTHING, 5000, run_gives_up),
+	CANARY("skips", NEEDS_DATABASE, 5000, run_skips),
+	CANARY("skips-too-late", NEEDS_NOTHING, 5000, run_skips_too_late),
+	CANARY("fails-and-skips", NEEDS_NOTHING, 5000, run_fails_and_skips),
 	CANARY("fails-and-gives-up", NEEDS_NOTHING, 5000, run_fails_and_gives_up),
 	CANARY("wait-expires", NEEDS_DATABASE, 3000, run_wait_expires),
 	CANARY("never-fires", NEEDS_NOTHING, 5000, run_never_fires),
