@@ -1145,6 +1145,16 @@ START_TEST(answers_that_are_no)
 		"  2. It can be recounted without its old value: not visible from here\n     the recount reads counters_test.media");
 	free(printed);
 	free(path);
+	/* a table whose name begins like the target's is another */
+	path = write_config(
+		"counters:\n  - name: m\n    target: media\n    key: [id]\n    column: n\n    truth: SELECT media_id, 1 FROM media_usages\n");
+	ck_assert(session_execute(lab, "CREATE TABLE media_usages (media_id int)"));
+	printed = capture(counters_explain, &request, EXIT_CODE_PASS);
+	assert_has(
+		printed,
+		"  2. It can be recounted without its old value: yes\n     the plan of the recount does not read counters_test.media\n");
+	free(printed);
+	free(path);
 }
 END_TEST
 

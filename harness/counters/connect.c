@@ -35,6 +35,12 @@ counters_connect(const CountersRequest *request)
 	return session;
 }
 
+SqlStatus
+counters_begin_reading(Session *session)
+{
+	return session_try(session, NULL, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", NO_ARGS);
+}
+
 static bool
 has_counter(const CounterConfig *config, const char *name)
 {

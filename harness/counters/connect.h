@@ -12,6 +12,9 @@
  */
 extern Session *counters_connect(const CountersRequest *request) MUST_CHECK;
 
+/* BEGIN, Repeatable Read, nothing can be written whatever the file's SQL calls; session_rollback() ends it. Not reported. */
+extern SqlStatus counters_begin_reading(Session *session) MUST_CHECK;
+
 /* Read the file; NULL: reported (EXIT_CODE_USAGE), also when a name is in it nowhere. */
 extern CounterConfig *counters_read(const CountersRequest *request) MUST_CHECK;
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connect.h"
 #include "scan.h"
 
 typedef struct
@@ -226,8 +227,7 @@ plan(Lookup *lookup)
 
 	text_append(&sql, "EXPLAIN\n");
 	counter_append_scan(&sql, lookup->counter, (CounterKeys){.kind = KEYS_ALL});
-	done = (session_begin(lookup->session, REPEATABLE_READ) &&
-			session_try(lookup->session, NULL, "SET TRANSACTION READ ONLY", NO_ARGS) == SQL_OK &&
+	done = (counters_begin_reading(lookup->session) == SQL_OK &&
 			session_try(lookup->session, &result, text_get(&sql), NO_ARGS) == SQL_OK) ||
 		   obstruct_by_error(lookup, "");
 	session_rollback(lookup->session);

@@ -72,24 +72,32 @@ ask_source(Explanation *explanation)
 	}
 }
 
-/* Whether a plan reads the target: a name in the plan's text, which is quoted as ours is. */
+/* `Seq Scan on public.media m`, and not `on public.media_usages`. */
+static bool
+line_scans(const char *line, const char *table)
+{
+	const char *at = strstr(line, " on ");
+
+	return at != NULL && strncmp(at + 4, table, strlen(table)) == 0 && strchr(" ", at[4 + strlen(table)]) != NULL;
+}
+
 static bool
 truth_reads_target(Explanation *explanation, bool *known)
 {
 	Text sql = {0};
-	SqlResult *result;
+	SqlResult *result = NULL;
 	bool found = false;
 
 	text_append(&sql, "EXPLAIN (VERBOSE, COSTS OFF)\n");
 	counter_append_truth(&sql, explanation->counter, (CounterKeys){.kind = KEYS_ALL});
-	*known = session_try(explanation->session, &result, text_get(&sql), NO_ARGS) == SQL_OK;
+	*known = counters_begin_reading(explanation->session) == SQL_OK &&
+			 session_try(explanation->session, &result, text_get(&sql), NO_ARGS) == SQL_OK;
 	for (int row = 0; *known && row < sql_rows(result); row++)
 	{
-		const char *at = strstr(sql_text(result, row, 0), explanation->counter->target.quoted);
-
-		found = found || (at != NULL && strstr(sql_text(result, row, 0), " on ") != NULL);
+		found = found || line_scans(sql_text(result, row, 0), explanation->counter->target.quoted);
 	}
-	sql_free(*known ? result : NULL);
+	session_rollback(explanation->session);
+	sql_free(result);
 	text_free(&sql);
 	return found;
 }

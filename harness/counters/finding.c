@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../progress.h"
+#include "connect.h"
 
 #define CHUNK_KEYS 10000 /* that a plan in chunks is priced with */
 #define SECOND_LOOK_KEYS 500
@@ -72,16 +73,10 @@ query(Look *look, SqlResult **result, const char *sql, const SqlArg *args, int c
 	return session_try(look->session, result, sql, args, count) == SQL_OK || obstruct_by_error(look);
 }
 
-/* Nothing is to be written, whatever `where` or `truth` call. */
 static bool
 begin(Look *look)
 {
-	if (!session_begin(look->session, REPEATABLE_READ) || !session_execute(look->session, "SET TRANSACTION READ ONLY"))
-	{
-		look->broken = true;
-		return false;
-	}
-	return true;
+	return counters_begin_reading(look->session) == SQL_OK || obstruct_by_error(look);
 }
 
 /* There is nothing to commit. */
