@@ -1139,6 +1139,7 @@ START_TEST(answers_that_are_no)
 	free(path);
 	path = write_config(
 		"counters:\n  - name: m\n    target: media\n    key: [id]\n    column: n\n    truth: SELECT id, n FROM media\n");
+	request.file = path;
 	printed = capture(counters_explain, &request, EXIT_CODE_PASS);
 	assert_has(
 		printed,
@@ -1148,6 +1149,7 @@ START_TEST(answers_that_are_no)
 	/* a table whose name begins like the target's is another */
 	path = write_config(
 		"counters:\n  - name: m\n    target: media\n    key: [id]\n    column: n\n    truth: SELECT media_id, 1 FROM media_usages\n");
+	request.file = path;
 	ck_assert(session_execute(lab, "CREATE TABLE media_usages (media_id int)"));
 	printed = capture(counters_explain, &request, EXIT_CODE_PASS);
 	assert_has(
