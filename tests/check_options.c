@@ -282,7 +282,8 @@ START_TEST(help_comes_from_the_table)
 	options_print_help(stream, FOR_RUN);
 	fclose(stream);
 	ck_assert_ptr_nonnull(strstr(text, "  --shard I/N         run the I-th of N parts of the selection\n"));
-	ck_assert_ptr_nonnull(strstr(text, "  -v, --verbose       show each line of each case; counters: all SQL on stderr\n"));
+	ck_assert_ptr_nonnull(
+		strstr(text, "  -v, --verbose       show each line of each case; counters: all SQL on stderr\n"));
 	ck_assert_ptr_null(strstr(text, "--programs"));
 	ck_assert_ptr_null(strstr(text, "--brief"));
 	free(text);
