@@ -1,14 +1,6 @@
 /*
  * Measurements side by side, each against a yardstick of the same machine in the same run; medians of alternating
  * pairs. The machine is shared and noisy: the ratios count, the absolute numbers do not.
- *
- *   suite   ./run.sh 32 and ./run.sh 32-B against the floor: initdb, start, restart -m immediate, stop, one after another
- *   memory  the runner's own peak resident memory
- *   like    like_set() at 1 and 8 clients against pgbench running the same prepared statement
- *   drain   the consumer over 200,000 events in batches of 10,000 against a bare INSERT .. SELECT of the same rows
- *   proxy   what a round trip costs more by way of the proxy than directly, over a unix socket
- *   crashpoints   a run of a point against the program alone; two jobs against one (crashpoints.c)
- *   isolation     three ways to keep a rule over several rows, beside each other (isolation.c)
  */
 #include "bench.h"
 
@@ -44,6 +36,7 @@
 #define PROXY_TRIPS 2000 /* each way, of each pair */
 #define PROXY_BAR_US 50
 
+
 static int
 compare_doubles(const void *a, const void *b)
 {
@@ -56,11 +49,14 @@ compare_doubles(const void *a, const void *b)
 double
 bench_median(const double *values, int count)
 {
-	double sorted[PAIRS_MAX];
+	double *sorted = memory_get((size_t) count * sizeof(double));
+	double median;
 
 	memcpy(sorted, values, (size_t) count * sizeof(double));
 	qsort(sorted, (size_t) count, sizeof(double), compare_doubles);
-	return count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+	median = count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+	free(sorted);
+	return median;
 }
 
 double
@@ -146,11 +142,12 @@ measure_floor(const Bench *bench, double *seconds)
 }
 
 static bool
-measure_run(const Bench *bench, const char *selection, const char *evidence, double *seconds)
+measure_run(const Bench *bench, const char *selection, double *seconds)
 {
 	char *run = string_format("%s/run.sh", bench->home);
 	int64_t begin = time_now_ns();
-	bool done = bench_run_command((const char *[]){run, selection, "--evidence", evidence, NULL}, NULL, NULL, NULL);
+	bool done =
+		bench_run_command((const char *[]){run, selection, "--evidence", bench->evidence, NULL}, NULL, NULL, NULL);
 
 	*seconds = bench_seconds_since(begin);
 	free(run);
@@ -158,7 +155,7 @@ measure_run(const Bench *bench, const char *selection, const char *evidence, dou
 }
 
 static bool
-bench_suite(const Bench *bench, const char *evidence)
+bench_suite(const Bench *bench)
 {
 	double floors[PAIRS_MAX] = {0};
 	double suite[PAIRS_MAX] = {0};
@@ -169,8 +166,8 @@ bench_suite(const Bench *bench, const char *evidence)
 
 	for (int i = 0; i < bench->pairs; i++)
 	{
-		if (!measure_floor(bench, &floors[i]) || !measure_run(bench, "32", evidence, &suite[i]) ||
-			!measure_run(bench, "32-B", evidence, &single[i]))
+		if (!measure_floor(bench, &floors[i]) || !measure_run(bench, "32", &suite[i]) ||
+			!measure_run(bench, "32-B", &single[i]))
 		{
 			return false;
 		}
@@ -231,22 +228,31 @@ probe_peak(void *context, Text *seen)
 	return wait->peak_kib > 0 && peak == 0 ? PROBE_DONE : PROBE_AGAIN;
 }
 
-static bool
-bench_memory(const Bench *bench, const char *evidence)
+bool
+bench_peak_of(const char *const *argv, const char *output_file, double *peak_mib)
 {
-	char *program = string_format("%s/counterproof", bench->programs);
-	const char *argv[] = {program, "32", "--repeat", "5", "--evidence", evidence, NULL};
-	ProcessSpec spec = {.argv = argv, .output_file = "/dev/null"};
+	ProcessSpec spec = {.argv = argv, .output_file = output_file};
 	PeakWait wait = {.process = process_start(&spec)};
 	bool done = wait.process != NULL && wait_until("the runner's end", deadline_in_ms(COMMAND_MS), probe_peak, &wait) &&
 				process_wait(wait.process, deadline_in_ms(COMMAND_MS), &wait.end);
 
+	*peak_mib = (double) wait.peak_kib / 1024;
+	process_free(wait.process);
+	return done;
+}
+
+static bool
+bench_memory(const Bench *bench)
+{
+	char *program = string_format("%s/counterproof", bench->programs);
+	const char *argv[] = {program, "32", "--repeat", "5", "--evidence", bench->evidence, NULL};
+	double peak_mib;
+	bool done = bench_peak_of(argv, "/dev/null", &peak_mib);
+
 	if (done)
 	{
-		bench_print_row("runner's peak, 5 x suite 32", (double) wait.peak_kib / 1024, 64, "MiB",
-						(double) wait.peak_kib / 1024 / 64, "at most 1");
+		bench_print_row("runner's peak, 5 x suite 32", peak_mib, 64, "MiB", peak_mib / 64, "at most 1");
 	}
-	process_free(wait.process);
 	free(program);
 	return done;
 }
@@ -626,12 +632,49 @@ bench_proxy(const Bench *bench, Cluster *cluster)
 
 /* --- all --- */
 
-static bool
-with_cluster(const Bench *bench, bool (*measure)(const Bench *, Cluster *))
+/* What can be measured. It gets a server of its own, whose directory lies in memory if it takes that much, or none. */
+static const struct Part
 {
-	Cluster *cluster = cluster_create(&bench->kit, "bench");
-	bool done = cluster != NULL && cluster_start(cluster, deadline_in_ms(SERVER_MS)) && measure(bench, cluster);
+	const char *name;
+	bool (*alone)(const Bench *);
+	bool (*with_server)(const Bench *, Cluster *);
+	int64_t memory_bytes;
+} PARTS[] = {
+	/* ./run.sh 32 and ./run.sh 32-B against the floor: initdb, start, restart -m immediate, stop, one after another */
+	{"suite", bench_suite, NULL, 0},
+	/* the runner's own peak resident memory */
+	{"memory", bench_memory, NULL, 0},
+	/* like_set() at 1 and 8 clients against pgbench running the same prepared statement */
+	{"like", NULL, bench_like, 0},
+	/* the consumer over 200,000 events in batches of 10,000 against a bare INSERT .. SELECT of the same rows */
+	{"drain", NULL, bench_drain, 0},
+	/* what a round trip costs more by way of the proxy than directly, over a unix socket */
+	{"proxy", NULL, bench_proxy, 0},
+	/* a run of a point against the program alone; two jobs against one */
+	{"crashpoints", bench_crashpoints, NULL, 0},
+	/* three ways to keep a rule over several rows, beside each other */
+	{"isolation", NULL, bench_isolation, 0},
+	/* the scenario language against PostgreSQL's isolationtester */
+	{"spec", NULL, bench_spec, (int64_t) 1 << 30},
+};
 
+static bool
+measure(const Bench *bench, const struct Part *part)
+{
+	Bench own = *bench;
+	Cluster *cluster;
+	bool done;
+
+	if (part->alone != NULL)
+	{
+		return part->alone(bench);
+	}
+	if (part->memory_bytes > 0)
+	{
+		server_kit_prefer_memory(&own.kit, part->memory_bytes);
+	}
+	cluster = cluster_create(&own.kit, "bench");
+	done = cluster != NULL && cluster_start(cluster, deadline_in_ms(SERVER_MS)) && part->with_server(&own, cluster);
 	return cluster_free(cluster) && done;
 }
 
@@ -652,8 +695,12 @@ wanted(int argc, char **argv, const char *name)
 static bool
 words_known(int argc, char **argv)
 {
-	static const char *const known[] = {"suite", "memory", "like", "drain", "proxy", "crashpoints", "isolation", NULL};
+	const char *known[LENGTH_OF(PARTS) + 1] = {NULL};
 
+	for (size_t i = 0; i < LENGTH_OF(PARTS); i++)
+	{
+		known[i] = PARTS[i].name;
+	}
 	for (int i = 1; i < argc; i++)
 	{
 		bool found = false;
@@ -678,15 +725,27 @@ bench_all(Bench *bench, int argc, char **argv)
 	char evidence[] = "/tmp/cpb-evidence-XXXXXX";
 	bool done = mkdtemp(evidence) != NULL;
 
+	bench->evidence = evidence;
 	printf("%-38s %12s %12s %-10s %8s   %s\n", "what", "value", "yardstick", "unit", "ratio", "bar");
-	done = done && (!wanted(argc, argv, "suite") || bench_suite(bench, evidence));
-	done = done && (!wanted(argc, argv, "memory") || bench_memory(bench, evidence));
-	done = done && (!wanted(argc, argv, "like") || with_cluster(bench, bench_like));
-	done = done && (!wanted(argc, argv, "drain") || with_cluster(bench, bench_drain));
-	done = done && (!wanted(argc, argv, "proxy") || with_cluster(bench, bench_proxy));
-	done = done && (!wanted(argc, argv, "crashpoints") || bench_crashpoints(bench));
-	done = done && (!wanted(argc, argv, "isolation") || with_cluster(bench, bench_isolation));
+	for (size_t i = 0; done && i < LENGTH_OF(PARTS); i++)
+	{
+		done = !wanted(argc, argv, PARTS[i].name) || measure(bench, &PARTS[i]);
+	}
 	return bench_run_command((const char *[]){"/bin/rm", "-rf", evidence, NULL}, NULL, NULL, NULL) && done;
+}
+
+static void
+say_usage(void)
+{
+	Text text = {0};
+
+	text_append(&text, "start through ./run.sh bench");
+	for (size_t i = 0; i < LENGTH_OF(PARTS); i++)
+	{
+		text_append(&text, " [%s]", PARTS[i].name);
+	}
+	report_error("%s", text_get(&text));
+	text_free(&text);
 }
 
 int
@@ -701,7 +760,7 @@ main(int argc, char **argv)
 
 	if (bindir == NULL || bench.home == NULL || bench.programs == NULL || bench.pgbench == NULL)
 	{
-		report_error("start through ./run.sh bench [suite] [memory] [like] [drain] [proxy] [crashpoints] [isolation]");
+		say_usage();
 		return EXIT_CODE_USAGE;
 	}
 	if (!words_known(argc, argv))

@@ -13,10 +13,11 @@ typedef struct
 	const char *home;     /* the checkout */
 	const char *programs; /* the built programs */
 	const char *pgbench;
+	const char *evidence; /* a folder for runs */
 	int pairs;
 } Bench;
 
-extern double bench_median(const double *values, int count); /* of at most PAIRS_MAX */
+extern double bench_median(const double *values, int count);
 extern double bench_seconds_since(int64_t begin_ns);
 
 extern void bench_print_row(const char *what, double value, double yardstick, const char *unit, double ratio,
@@ -26,7 +27,11 @@ extern void bench_print_row(const char *what, double value, double yardstick, co
 extern bool bench_run_command(const char *const *argv, const char *directory, const Account *account,
 							  Text *output) MUST_CHECK;
 
+/* Run to the end, whatever its exit code; its own peak resident memory. false: reported. */
+extern bool bench_peak_of(const char *const *argv, const char *output_file, double *peak_mib) MUST_CHECK;
+
 extern bool bench_crashpoints(const Bench *bench) MUST_CHECK;
 extern bool bench_isolation(const Bench *bench, Cluster *cluster) MUST_CHECK;
+extern bool bench_spec(const Bench *bench, Cluster *cluster) MUST_CHECK;
 
 #endif

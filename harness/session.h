@@ -216,6 +216,14 @@ extern const char *sql_status_name(SqlStatus status);
 
 /* Connect as libpq does by itself: conninfo and the PG* variables, nothing added. NULL: *why is libpq's text, caller frees. */
 extern Session *session_raw_open(const char *conninfo, char **why) MUST_CHECK;
+
+/*
+ * The same in two parts, so that several of the server's processes can begin at once. false: *why, as above, and the session
+ * is still to be closed. Whoever connects in parts has connected as a whole before: connect_timeout is not kept here.
+ */
+extern Session *session_raw_begin(const char *conninfo) MUST_CHECK; /* never NULL */
+extern bool session_raw_finish(Session *session, char **why) MUST_CHECK;
+
 extern const char *session_raw_message(const Session *session); /* libpq's last error, whole, with its newline */
 
 /* Each notice, in libpq's words with their newline, at the moment in which it is read. */

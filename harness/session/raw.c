@@ -27,6 +27,48 @@ session_raw_open(const char *conninfo, char **why)
 	return session_make(pg);
 }
 
+/* A part of the handshake, once its turn has come. false: it has not within the time. */
+static bool
+advance(Session *session, int timeout_ms)
+{
+	struct pollfd socket = {.fd = PQsocket(session->pg),
+							.events = session->handshake == PGRES_POLLING_READING ? POLLIN : POLLOUT};
+
+	if (socket.fd >= 0 && poll(&socket, 1, timeout_ms) <= 0)
+	{
+		return false;
+	}
+	session->handshake = PQconnectPoll(session->pg);
+	return true;
+}
+
+/* Up to where the server has to answer. */
+Session *
+session_raw_begin(const char *conninfo)
+{
+	Session *session = session_make(PQconnectStart(conninfo));
+
+	session->handshake = PGRES_POLLING_WRITING;
+	while (session->handshake == PGRES_POLLING_WRITING && advance(session, 0))
+	{
+	}
+	return session;
+}
+
+bool
+session_raw_finish(Session *session, char **why)
+{
+	while (session->handshake != PGRES_POLLING_OK && session->handshake != PGRES_POLLING_FAILED)
+	{
+		(void) advance(session, -1);
+	}
+	if (session->handshake == PGRES_POLLING_FAILED)
+	{
+		*why = string_copy(PQerrorMessage(session->pg));
+	}
+	return session->handshake == PGRES_POLLING_OK;
+}
+
 const char *
 session_raw_message(const Session *session)
 {
@@ -72,7 +114,12 @@ session_raw_await(Session *session, int64_t timeout_us)
 	{
 		return ARRIVAL_NONE;
 	}
-	return ready > 0 && PQconsumeInput(session->pg) == 1 ? ARRIVAL_SOME : ARRIVAL_FAILED;
+	if (ready < 0 || PQconsumeInput(session->pg) != 1)
+	{
+		return ARRIVAL_FAILED;
+	}
+	(void) PQisBusy(session->pg); /* takes apart what was read, and so tells of notices */
+	return ARRIVAL_SOME;
 }
 
 SqlResult *

@@ -33,7 +33,8 @@ struct Session
 	bool shown;              /* each statement, to those who see debug notices */
 	NoticeListener listener; /* NULL: nobody wants notices */
 	void *listener_context;
-	ExecStatusType copying; /* the last raw result, when it began a COPY */
+	PostgresPollingStatusType handshake; /* of a connection that is being made: what comes next */
+	ExecStatusType copying;              /* the last raw result, when it began a COPY */
 };
 
 /* A SqlResult is a PGresult under a name that needs no libpq header; nothing is allocated beside it. */

@@ -10,11 +10,20 @@
 #define US_PER_S 1000000
 #define NS_PER_US 1000
 
-/* Looks at locks: from the first pause, twice as long each time. */
+/*
+ * Looks at locks: from the first pause, twice as long each time. On a busy machine answers take longer that are on their
+ * way, and a look would only make the server slower still: the first one comes after so many usual answers.
+ */
 #define LOOK_FIRST_US 200
+#define LOOK_FIRST_MOST_US 500
+#define LOOK_USUAL_ANSWERS 2
 #define LOOK_LONGEST_US 10000
+#define NAMING_MS INT32_MAX /* isolationtester waits for the server as long as it takes */
+#define USUAL_WEIGHT 8      /* what is usual follows each answer by one part in so many */
 /* A wait that has lasted so long is one, whoever else is still at work. */
 #define PATIENCE_US 10000
+
+#define BLANKS " \t\r\n"
 
 #define LOOK_STATEMENT "counterproof_who_waits"
 
@@ -27,6 +36,7 @@ typedef struct
 	int pid;
 	bool timed;           /* may end a wait by itself before long */
 	bool advises;         /* may take advisory locks */
+	bool plain;           /* its setup does nothing that another could meet */
 	const SpecTurn *turn; /* under way; NULL: none */
 	int64_t notices;      /* received since the connection was made */
 	int64_t *targets;     /* of each mark of the turn under way, for MARK_NOTICES */
@@ -40,8 +50,9 @@ struct Executor
 	Seat *seats;
 	Seat **waiting; /* those whose turn was told to wait, in that order */
 	int waiting_count;
-	bool noticed;   /* a notice has come since this was reset */
-	int64_t *asked; /* backends of one look, the one it is about last */
+	bool noticed;     /* a notice has come since this was reset */
+	int64_t usual_us; /* that an answer takes which needs no lock of another session */
+	int64_t *asked;   /* backends of one look, the one it is about last */
 	int asked_count;
 	Text scratch;
 };
@@ -87,27 +98,41 @@ ignore_notice(void *context, const char *message)
 	(void) message;
 }
 
-static Session *
-connect_as(Executor *executor, int number, const char *name)
-{
-	char *why = NULL;
-	Session *session = session_raw_open(executor->config.conninfo, &why);
+/* The connection is named after its session, which whoever looks at pg_stat_activity sees. */
+static const char name_statement[] =
+	"SELECT set_config('application_name', current_setting('application_name') || '/' || $1, false)";
 
-	if (session == NULL)
-	{
-		trouble(executor, "Connection %d failed: %s", number, why);
-		free(why);
-		return NULL;
-	}
-	if (session_try(session, NULL,
-					"SELECT set_config('application_name', current_setting('application_name') || '/' || $1, false)",
-					ARGS(arg_text(name))) != SQL_OK)
+static void
+tell_unconnected(Executor *executor, int number, char *why)
+{
+	trouble(executor, "Connection %d failed: %s", number, why);
+	free(why);
+}
+
+static bool
+tell_named(Executor *executor, const Session *session, SqlStatus status)
+{
+	if (status != SQL_OK)
 	{
 		trouble(executor, "setting of application name failed: %s", session_raw_message(session));
-		session_close(session);
-		return NULL;
 	}
-	return session;
+	return status == SQL_OK;
+}
+
+static bool
+open_control(Executor *executor)
+{
+	char *why = NULL;
+
+	executor->control = session_raw_open(executor->config.conninfo, &why);
+	if (executor->control == NULL)
+	{
+		tell_unconnected(executor, 0, why);
+		return false;
+	}
+	session_raw_listen(executor->control, ignore_notice, NULL);
+	return tell_named(executor, executor->control,
+					  session_try(executor->control, NULL, name_statement, ARGS(arg_text("control connection"))));
 }
 
 static bool
@@ -133,32 +158,97 @@ session_mentions(const Spec *spec, const SpecSession *session, const char *word)
 	return found;
 }
 
-/* Those that have no connection. */
+/* Nothing but BEGIN and SET, which take no snapshot and no lock. What a literal may hide makes it no plain one. */
 static bool
-open_seats(Executor *executor)
+is_plain(const SpecBlock *setup)
 {
-	for (int i = 0; i < executor->spec->session_count; i++)
-	{
-		Seat *seat = &executor->seats[i];
+	static const char *const words[] = {"begin", "set"};
+	const char *rest = setup != NULL ? setup->sql : "";
 
-		if (seat->connection != NULL)
+	for (rest += strspn(rest, BLANKS); *rest != '\0'; rest += strspn(rest, BLANKS))
+	{
+		size_t length = strcspn(rest, ";" BLANKS);
+		bool known = false;
+
+		for (size_t i = 0; i < LENGTH_OF(words); i++)
 		{
-			continue;
+			known = known || (length == strlen(words[i]) && strncasecmp(rest, words[i], length) == 0);
 		}
-		seat->executor = executor;
-		seat->session = executor->spec->sessions[i];
-		/* what ends a wait before a patient look would have seen it: then only a patient look tells */
-		seat->timed = session_mentions(executor->spec, seat->session, "_timeout");
-		seat->advises = session_mentions(executor->spec, seat->session, "advisory");
-		seat->connection = connect_as(executor, i + 1, seat->session->name);
-		if (seat->connection == NULL)
+		if (!known)
 		{
 			return false;
 		}
-		seat->pid = session_backend_pid(seat->connection);
-		session_raw_listen(seat->connection, hear_notice, seat);
+		rest += strcspn(rest, ";");
+		rest += *rest == ';' ? 1 : 0;
 	}
 	return true;
+}
+
+static void
+begin_seat(Executor *executor, int number)
+{
+	Seat *seat = &executor->seats[number];
+
+	seat->executor = executor;
+	seat->session = executor->spec->sessions[number];
+	/* what ends a wait before a patient look would have seen it: then only a patient look tells */
+	seat->timed = session_mentions(executor->spec, seat->session, "_timeout");
+	seat->advises = session_mentions(executor->spec, seat->session, "advisory");
+	seat->plain = is_plain(seat->session->setup);
+	seat->pid = 0;
+	seat->connection = session_raw_begin(executor->config.conninfo);
+}
+
+/* Connect, and begin to give it its name. */
+static bool
+connect_seat(Executor *executor, int number)
+{
+	Seat *seat = &executor->seats[number];
+	char *why = NULL;
+
+	if (!session_raw_finish(seat->connection, &why))
+	{
+		tell_unconnected(executor, number + 1, why);
+		return false;
+	}
+	seat->pid = session_backend_pid(seat->connection);
+	return session_send(seat->connection, name_statement, ARGS(arg_text(seat->session->name))) ||
+		   tell_named(executor, seat->connection, SQL_LOST);
+}
+
+/* Those that have no connection; all at once, for most of the time it is the server's, for a process each. */
+static bool
+open_seats(Executor *executor)
+{
+	int count = executor->spec->session_count;
+	bool *fresh = memory_get((size_t) count);
+	bool done = true;
+
+	for (int i = 0; i < count; i++)
+	{
+		fresh[i] = executor->seats[i].connection == NULL;
+		if (fresh[i])
+		{
+			begin_seat(executor, i);
+		}
+	}
+	for (int i = 0; done && i < count; i++)
+	{
+		done = !fresh[i] || connect_seat(executor, i);
+	}
+	for (int i = 0; done && i < count; i++)
+	{
+		Seat *seat = &executor->seats[i];
+
+		if (fresh[i])
+		{
+			done = tell_named(executor, seat->connection,
+							  session_await(seat->connection, NULL, deadline_in_ms(NAMING_MS)));
+			session_raw_listen(seat->connection, hear_notice, seat);
+		}
+	}
+	free(fresh);
+	return done;
 }
 
 /* Backends go in as text: the set never changes, and the server is asked often. */
@@ -217,13 +307,11 @@ executor_open(const Spec *spec, const ExecutorConfig *config)
 	{
 		executor->seats[i].targets = memory_get(sizeof(int64_t) * ((size_t) targets + 1));
 	}
-	executor->control = connect_as(executor, 0, "control connection");
-	if (executor->control == NULL || !open_seats(executor) || !prepare_look(executor))
+	if (!open_control(executor) || !open_seats(executor) || !prepare_look(executor))
 	{
 		executor_close(executor);
 		return NULL;
 	}
-	session_raw_listen(executor->control, ignore_notice, NULL);
 	return executor;
 }
 
@@ -245,6 +333,12 @@ executor_close(Executor *executor)
 	free(executor->waiting);
 	free(executor->seats);
 	free(executor);
+}
+
+void
+executor_tell(Executor *executor, void *context)
+{
+	executor->config.context = context;
 }
 
 
@@ -330,6 +424,22 @@ us_since(int64_t ns)
 	return (time_now_ns() - ns) / NS_PER_US;
 }
 
+static int64_t
+first_pause_us(const Executor *executor)
+{
+	int64_t pause_us = LOOK_USUAL_ANSWERS * executor->usual_us;
+
+	return pause_us < LOOK_FIRST_US ? LOOK_FIRST_US : pause_us < LOOK_FIRST_MOST_US ? pause_us : LOOK_FIRST_MOST_US;
+}
+
+static int64_t
+next_pause_us(int64_t pause_us)
+{
+	return pause_us * 2 < LOOK_FIRST_US     ? LOOK_FIRST_US
+		   : pause_us * 2 < LOOK_LONGEST_US ? pause_us * 2
+											: LOOK_LONGEST_US;
+}
+
 /* Whoever interrupts does not wait for a step; isolationtester is killed by the signal itself. */
 static bool
 is_interrupted(Executor *executor)
@@ -412,7 +522,7 @@ ponder(Seat *seat, Vigil *vigil, bool may_wait, bool *again)
 		}
 		return session_raw_busy(seat->connection) ? TURN_WAITS : TURN_DONE;
 	}
-	vigil->pause_us = vigil->pause_us * 2 < LOOK_LONGEST_US ? vigil->pause_us * 2 : LOOK_LONGEST_US;
+	vigil->pause_us = next_pause_us(vigil->pause_us);
 	if (quiet_us < PATIENCE_US && vigil->pause_us > PATIENCE_US - quiet_us)
 	{
 		vigil->pause_us = PATIENCE_US - quiet_us;
@@ -420,12 +530,16 @@ ponder(Seat *seat, Vigil *vigil, bool may_wait, bool *again)
 	return keep_limits(seat, vigil) ? TURN_WAITS : TURN_BROKEN;
 }
 
-/* Until the answer is there, or, when it may, the step waits for a lock of another session. */
+/*
+ * Until the answer is there, or, when it may, the step waits for a lock of another session. Whoever waited before, it is
+ * asked about at once: most often it still does.
+ */
 static TurnState
-await_answer(Seat *seat, bool may_wait)
+await_answer(Seat *seat, bool may_wait, bool first)
 {
 	int64_t now_ns = time_now_ns();
-	Vigil vigil = {.begun_ns = now_ns, .quiet_ns = now_ns, .pause_us = LOOK_FIRST_US};
+	int64_t pause_us = first_pause_us(seat->executor);
+	Vigil vigil = {.begun_ns = now_ns, .quiet_ns = now_ns, .pause_us = first ? pause_us : 0};
 
 	while (session_raw_busy(seat->connection))
 	{
@@ -444,7 +558,7 @@ await_answer(Seat *seat, bool may_wait)
 		if (arrival == ARRIVAL_SOME)
 		{
 			vigil.quiet_ns = time_now_ns();
-			vigil.pause_us = LOOK_FIRST_US;
+			vigil.pause_us = pause_us;
 			continue;
 		}
 		seat->executor->config.events->lingers(seat->executor->config.context);
@@ -453,6 +567,10 @@ await_answer(Seat *seat, bool may_wait)
 		{
 			return state;
 		}
+	}
+	if (first)
+	{
+		seat->executor->usual_us += (us_since(vigil.begun_ns) - seat->executor->usual_us) / USUAL_WEIGHT;
 	}
 	return TURN_DONE;
 }
@@ -557,7 +675,7 @@ try_turn(Seat *seat, bool may_wait, bool first)
 
 	if (!first || !is_marked_once(seat->turn))
 	{
-		state = await_answer(seat, may_wait);
+		state = await_answer(seat, may_wait, first);
 	}
 	if (state == TURN_DONE && is_held_back(seat))
 	{
@@ -684,7 +802,7 @@ clear_seat(Seat *seat)
 		if (seat->turn != NULL)
 		{
 			backoff_us(pause_us);
-			pause_us = pause_us * 2 < LOOK_LONGEST_US ? pause_us * 2 : LOOK_LONGEST_US;
+			pause_us = next_pause_us(pause_us);
 		}
 	}
 	return true;
@@ -693,11 +811,10 @@ clear_seat(Seat *seat)
 
 /* --- a permutation --- */
 
-/* Setups and teardowns; false: told. */
+/* Setups and teardowns, by their last result, which is freed; false: told. */
 static bool
-run_block(Executor *executor, Session *connection, const SpecBlock *block, const char *what, const char *of)
+conclude_block(Executor *executor, const Session *connection, SqlResult *result, const char *what, const char *of)
 {
-	SqlResult *result = session_raw_execute(connection, block->sql);
 	ResultKind kind = sql_kind(result);
 
 	if (kind == RESULT_ROWS)
@@ -711,6 +828,12 @@ run_block(Executor *executor, Session *connection, const SpecBlock *block, const
 	}
 	sql_free(result);
 	return kind == RESULT_ROWS || kind == RESULT_COMMAND;
+}
+
+static bool
+run_block(Executor *executor, Session *connection, const SpecBlock *block, const char *what, const char *of)
+{
+	return conclude_block(executor, connection, session_raw_execute(connection, block->sql), what, of);
 }
 
 /* What a session holds beyond its steps would block others: transactions, and advisory locks of the session. */
@@ -751,11 +874,63 @@ executor_set_up_session(Executor *executor, int session)
 	return of->setup == NULL || connection == NULL || run_block(executor, connection, of->setup, "setup", of->name);
 }
 
+/* Of statements that were sent: the last result, or the error, behind which nothing comes. */
+static SqlResult *
+last_result(Session *connection)
+{
+	SqlResult *last = NULL;
+	SqlResult *next;
+
+	while ((next = session_raw_next(connection)) != NULL)
+	{
+		sql_free(last);
+		last = next;
+	}
+	return last;
+}
+
+/* All at once where none can meet another, for each is hardly more than a round trip. */
+static bool
+set_up_plain_sessions(Executor *executor)
+{
+	const Spec *spec = executor->spec;
+	bool *sent = memory_get((size_t) spec->session_count);
+	bool done = true;
+
+	for (int i = 0; i < spec->session_count; i++)
+	{
+		const Seat *seat = &executor->seats[i];
+
+		sent[i] = seat->session->setup != NULL && seat->connection != NULL &&
+				  session_raw_send(seat->connection, seat->session->setup->sql);
+	}
+	for (int i = 0; done && i < spec->session_count; i++)
+	{
+		const Seat *seat = &executor->seats[i];
+
+		/* what could not be sent says so when it is run */
+		done = sent[i] ? conclude_block(executor, seat->connection, last_result(seat->connection), "setup",
+										seat->session->name)
+					   : executor_set_up_session(executor, i);
+	}
+	free(sent);
+	return done;
+}
+
 bool
 executor_set_up(Executor *executor)
 {
 	bool done = executor_set_up_all(executor);
+	bool plain = true;
 
+	for (int i = 0; i < executor->spec->session_count; i++)
+	{
+		plain = plain && executor->seats[i].plain;
+	}
+	if (done && plain)
+	{
+		return set_up_plain_sessions(executor);
+	}
 	for (int i = 0; done && i < executor->spec->session_count; i++)
 	{
 		done = executor_set_up_session(executor, i);
@@ -1011,7 +1186,7 @@ executor_await_any(Executor *executor)
 			canceled = true;
 		}
 		backoff_us(pause_us);
-		pause_us = pause_us * 2 < LOOK_LONGEST_US ? pause_us * 2 : LOOK_LONGEST_US;
+		pause_us = next_pause_us(pause_us);
 	}
 	return true;
 }
@@ -1064,13 +1239,7 @@ bool
 executor_revive_control(Executor *executor)
 {
 	session_abandon(executor->control);
-	executor->control = connect_as(executor, 0, "control connection");
-	if (executor->control == NULL || !prepare_look(executor))
-	{
-		return false;
-	}
-	session_raw_listen(executor->control, ignore_notice, NULL);
-	return true;
+	return open_control(executor) && prepare_look(executor);
 }
 
 bool

@@ -42,6 +42,8 @@ typedef struct
 extern Executor *executor_open(const Spec *spec, const ExecutorConfig *config) MUST_CHECK;
 extern void executor_close(Executor *executor); /* NULL allowed */
 
+extern void executor_tell(Executor *executor, void *context); /* to another than the configuration names, from now on */
+
 /* The parts of a permutation, and the whole. false: told; nothing more can be run. */
 extern bool executor_set_up(Executor *executor) MUST_CHECK;
 extern bool executor_launch(Executor *executor, const SpecTurn *turn) MUST_CHECK;

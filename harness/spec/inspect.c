@@ -31,11 +31,13 @@ typedef struct
 	int last;         /* one past it */
 	bool ordered;     /* the one order was run */
 	bool stopped;
+	bool prepared; /* the first lane's work before any runs is done */
 	int64_t told_ns;
 	char **databases; /* of the lanes; none of those in place */
 	Lane *lanes;
 	int lane_count;
 	pthread_mutex_t mutex;
+	pthread_cond_t changed; /* prepared */
 } Inspection;
 
 /* A thread's own. */
@@ -43,7 +45,7 @@ struct Lane
 {
 	Inspection *inspection;
 	Trial *trial;
-	Trial *runner; /* of serial orders; NULL: none was wanted yet */
+	Trial *runner; /* of serial orders, beside the trial */
 	Judge *judge;
 	Testimony *testimony;
 	Text state; /* that the interleaving ended in */
@@ -87,37 +89,18 @@ ask_always(void *context, Trial *trial)
 	return judge_ask_always(context, trial);
 }
 
-static bool
-has_restarted(const Lane *lane)
+/* Without a reason of its own it is what was reported last: the judge's trouble. */
+static void
+stop_serial(Inspection *inspection, const Text *why)
 {
-	const Spec *spec = lane->inspection->spec;
-
-	for (int i = 0; i < spec->fault_count; i++)
+	if (why->length > 0)
 	{
-		if (spec->faults[i]->fault == FAULT_RESTART && trial_record(lane->trial)->fired[i] > 0)
-		{
-			return true;
-		}
+		stop(inspection, &inspection->report->broken, text_get(why));
 	}
-	return false;
-}
-
-/* A restart of the server has taken its connections along. */
-static Trial *
-get_runner(void *context)
-{
-	Lane *lane = context;
-
-	if (lane->runner != NULL && has_restarted(lane))
+	else
 	{
-		trial_close(lane->runner);
-		lane->runner = NULL;
+		stop_broken(inspection);
 	}
-	if (lane->runner == NULL)
-	{
-		lane->runner = trial_open(&lane->config);
-	}
-	return lane->runner;
 }
 
 /* After the interleaving has ended; *known: there is a verdict. false: stopped. */
@@ -125,9 +108,8 @@ static bool
 judge_serial(Lane *lane, bool *known)
 {
 	Inspection *inspection = lane->inspection;
-	SerialRunner runner = {.get = get_runner, .context = lane};
 	Text why = {0};
-	TrialEnd end = serials_judge(inspection->serials, lane->testimony, &runner, lane->judge, &lane->serial, &why);
+	TrialEnd end = serials_judge(inspection->serials, lane->testimony, lane->runner, lane->judge, &lane->serial, &why);
 
 	*known = end == TRIAL_DONE;
 	if (end == TRIAL_REFUSED)
@@ -136,10 +118,7 @@ judge_serial(Lane *lane, bool *known)
 	}
 	else if (end != TRIAL_DONE)
 	{
-		char last[600];
-
-		notice_last_error(last, sizeof(last));
-		stop(inspection, &inspection->report->broken, why.length > 0 ? text_get(&why) : last);
+		stop_serial(inspection, &why);
 	}
 	text_free(&why);
 	return end == TRIAL_DONE || end == TRIAL_REFUSED;
@@ -325,6 +304,7 @@ open_lane(Lane *lane, Inspection *inspection, int number)
 								 .cluster = judging->cluster,
 								 .step_limit_ms = judging->step_limit_ms};
 	lane->trial = trial_open(&lane->config);
+	lane->runner = lane->trial != NULL ? trial_open_beside(lane->trial) : NULL;
 	lane->judge = lane->trial == NULL
 					  ? NULL
 					  : judge_open(inspection->spec, inspection->file->path, lane->conninfo, judging->step_limit_ms);
@@ -336,8 +316,8 @@ open_lane(Lane *lane, Inspection *inspection, int number)
 static void
 close_lane(Lane *lane)
 {
-	trial_close(lane->trial);
 	trial_close(lane->runner);
+	trial_close(lane->trial);
 	judge_close(lane->judge);
 	testimony_free(lane->testimony);
 	walk_free(lane->walk);
@@ -345,30 +325,6 @@ close_lane(Lane *lane)
 	text_free(&lane->serial.order);
 	text_free(&lane->serial.difference);
 	free(lane->conninfo);
-}
-
-static bool
-run_lane(int number, void *context)
-{
-	Inspection *inspection = context;
-	Lane *lane = &inspection->lanes[number];
-
-	/* the first was opened before */
-	if (number > 0 && !open_lane(lane, inspection, number))
-	{
-		stop_broken(inspection);
-		return true;
-	}
-	if (inspection->judging->part == SPEC_ORDER)
-	{
-		run_order(lane);
-	}
-	run_written(lane);
-	if (inspection->explore != NULL)
-	{
-		run_explored(lane);
-	}
-	return true;
 }
 
 static bool
@@ -384,20 +340,11 @@ any_reads(const Spec *spec)
 	return false;
 }
 
-static Trial *
-get_trial(void *context)
-{
-	Lane *lane = context;
-
-	return lane->trial;
-}
-
 /* In the first lane, before any runs: what is relied upon is tried, and what most will want is found out. */
 static void
 prepare(Lane *lane)
 {
 	Inspection *inspection = lane->inspection;
-	SerialRunner runner = {.get = get_trial, .context = lane};
 	Text why = {0};
 	TrialEnd end = any_reads(inspection->spec) ? trial_try_reads(lane->trial) : TRIAL_DONE;
 
@@ -411,11 +358,61 @@ prepare(Lane *lane)
 		trial_end(lane->trial);
 	}
 	if (inspection->spec->observe != NULL && inspection->report->planned > 1 &&
-		!serials_prepare(inspection->serials, &runner, lane->judge, &why))
+		!serials_prepare(inspection->serials, lane->runner, lane->judge, &why))
 	{
-		stop(inspection, &inspection->report->broken, text_get(&why));
+		stop_serial(inspection, &why);
 	}
 	text_free(&why);
+}
+
+/* The others are opened meanwhile, but nothing runs before. false: nothing is to run. */
+static bool
+await_prepared(Lane *lane, int number, bool open)
+{
+	Inspection *inspection = lane->inspection;
+	bool going;
+
+	if (number == 0 && open)
+	{
+		prepare(lane);
+	}
+	pthread_mutex_lock(&inspection->mutex);
+	inspection->prepared = inspection->prepared || number == 0;
+	pthread_cond_broadcast(&inspection->changed);
+	while (!inspection->prepared)
+	{
+		pthread_cond_wait(&inspection->changed, &inspection->mutex);
+	}
+	going = open && !inspection->stopped;
+	pthread_mutex_unlock(&inspection->mutex);
+	return going;
+}
+
+static bool
+run_lane(int number, void *context)
+{
+	Inspection *inspection = context;
+	Lane *lane = &inspection->lanes[number];
+	bool open = open_lane(lane, inspection, number);
+
+	if (!open)
+	{
+		stop_broken(inspection);
+	}
+	if (!await_prepared(lane, number, open))
+	{
+		return true;
+	}
+	if (inspection->judging->part == SPEC_ORDER)
+	{
+		run_order(lane);
+	}
+	run_written(lane);
+	if (inspection->explore != NULL)
+	{
+		run_explored(lane);
+	}
+	return true;
 }
 
 
@@ -479,32 +476,19 @@ drop_databases(Inspection *inspection)
 }
 
 static bool
-run_threads(Inspection *inspection)
-{
-	ActorGroup *group = actor_start("spec", inspection->lane_count, run_lane, inspection);
-
-	if (group == NULL)
-	{
-		return false;
-	}
-	actor_open_gate(group);
-	return actor_join(group, deadline_in_ms(HOURS_MAX_MS));
-}
-
-static bool
 run_lanes(Inspection *inspection)
 {
-	int64_t begin_ns;
+	int64_t begin_ns = time_now_ns();
+	ActorGroup *group;
 	bool done;
 
 	inspection->lanes = memory_get(sizeof(Lane) * (size_t) inspection->lane_count);
-	done = open_lane(&inspection->lanes[0], inspection, 0);
-	begin_ns = time_now_ns();
-	if (done)
+	group = actor_start("spec", inspection->lane_count, run_lane, inspection);
+	if (group != NULL)
 	{
-		prepare(&inspection->lanes[0]);
-		done = inspection->stopped || run_threads(inspection);
+		actor_open_gate(group);
 	}
+	done = group != NULL && actor_join(group, deadline_in_ms(HOURS_MAX_MS));
 	inspection->report->duration_ns = time_now_ns() - begin_ns;
 	for (int i = 0; i < inspection->lane_count; i++)
 	{
@@ -535,11 +519,11 @@ spec_file_planned(const SpecFile *file, SpecPart part, uint64_t seed, bool *exac
 	return planned;
 }
 
-/* A lane has its sessions twice, for interleavings and for serial orders, each with a control connection, and a judge. */
+/* A lane has its sessions, a control connection and a judge. */
 static int
 count_lanes(const Inspection *inspection)
 {
-	int most = CONNECTIONS_MAX / (2 * (inspection->spec->session_count + 1) + 1);
+	int most = CONNECTIONS_MAX / (inspection->spec->session_count + 2);
 	bool alone =
 		inspection->judging->in_place || spec_file_restarts(inspection->file) || spec_file_shares(inspection->file);
 	int wanted = alone ? 1 : inspection->judging->jobs;
@@ -615,7 +599,8 @@ spec_judge(const SpecFile *file, const SpecJudging *judging)
 							 .report = report_new(file->spec, judging->part, judging->number),
 							 .serials = serials_new(file->spec),
 							 .databases = memory_get(sizeof(char *) * (size_t) judging->jobs),
-							 .mutex = PTHREAD_MUTEX_INITIALIZER};
+							 .mutex = PTHREAD_MUTEX_INITIALIZER,
+							 .changed = PTHREAD_COND_INITIALIZER};
 
 	plan(&inspection);
 	if (!judging->in_place && !make_databases(&inspection))
@@ -634,6 +619,7 @@ spec_judge(const SpecFile *file, const SpecJudging *judging)
 	explore_free(inspection.explore);
 	serials_free(inspection.serials);
 	pthread_mutex_destroy(&inspection.mutex);
+	pthread_cond_destroy(&inspection.changed);
 	free(inspection.databases);
 	return inspection.report;
 }

@@ -45,7 +45,7 @@ struct Serials
 typedef struct
 {
 	Serials *serials;
-	const SerialRunner *runner;
+	Trial *runner;
 	Judge *judge;
 	Text *why;
 } Research;
@@ -197,21 +197,9 @@ run_order(const Research *research, const TestimonyPart *const *parts, int count
 	const Spec *spec = research->serials->spec;
 	SerialPart serial[SERIAL_SESSIONS_MAX];
 	Testimony *testimony = testimony_new(spec);
-	Trial *runner = research->runner->get(research->runner->context);
-	const Record *record;
+	Trial *runner = research->runner;
+	const Record *record = trial_record(runner);
 	bool done;
-
-	if (runner == NULL)
-	{
-		char last[600];
-
-		notice_last_error(last, sizeof(last));
-		text_append(research->why, "%s", last);
-		testimony_free(testimony);
-		*end = TRIAL_STOPPED;
-		return NULL;
-	}
-	record = trial_record(runner);
 
 	for (int i = 0; i < count; i++)
 	{
@@ -579,8 +567,8 @@ compare(const Research *research, const TestimonyPart **parts, int count, const 
 }
 
 TrialEnd
-serials_judge(Serials *serials, const Testimony *testimony, const SerialRunner *runner, Judge *judge,
-			  SerialVerdict *verdict, Text *why)
+serials_judge(Serials *serials, const Testimony *testimony, Trial *runner, Judge *judge, SerialVerdict *verdict,
+			  Text *why)
 {
 	const TestimonyPart **parts = memory_get(sizeof(*parts) * ((size_t) serials->spec->session_count + 1));
 	Research research = {.serials = serials, .runner = runner, .judge = judge, .why = why};
@@ -608,7 +596,7 @@ serials_judge(Serials *serials, const Testimony *testimony, const SerialRunner *
 }
 
 bool
-serials_prepare(Serials *serials, const SerialRunner *runner, Judge *judge, Text *why)
+serials_prepare(Serials *serials, Trial *runner, Judge *judge, Text *why)
 {
 	const Spec *spec = serials->spec;
 	Research research = {.serials = serials, .runner = runner, .judge = judge, .why = why};

@@ -33,24 +33,18 @@ extern void testimony_free(Testimony *testimony); /* NULL allowed */
 /* Keep what the trial's sessions did, before it ends, and the final state; memory is used again. */
 extern void testimony_take(Testimony *testimony, const Trial *trial, const char *state);
 
-/* Who runs serial orders: a trial of the same file and database, which nothing else uses meanwhile. */
-typedef struct
-{
-	Trial *(*get)(void *context); /* NULL: reported */
-	void *context;
-} SerialRunner;
-
 /*
  * Run the orders of all sessions with all their steps, which most interleavings will want. What cannot be run serially
  * is no failure here: it shows when it is wanted. false: the trial is of no more use, `why` says why.
+ * `runner`, here and below: a trial of the same file and database, whose record is written over.
  */
-extern bool serials_prepare(Serials *serials, const SerialRunner *runner, Judge *judge, Text *why) MUST_CHECK;
+extern bool serials_prepare(Serials *serials, Trial *runner, Judge *judge, Text *why) MUST_CHECK;
 
 /*
  * After trial_end(); orders that are not known yet are run. TRIAL_DONE: *verdict is filled. TRIAL_REFUSED: too many
  * sessions, or a step that never ends; the reason is in `why`.
  */
-extern TrialEnd serials_judge(Serials *serials, const Testimony *testimony, const SerialRunner *runner, Judge *judge,
+extern TrialEnd serials_judge(Serials *serials, const Testimony *testimony, Trial *runner, Judge *judge,
 							  SerialVerdict *verdict, Text *why);
 
 #endif

@@ -13,6 +13,7 @@ struct Trial
 {
 	TrialConfig config;
 	FaultSite site;
+	bool borrows; /* the site's executor */
 	Record record;
 	int telling; /* session whose results come; -1: none's */
 	const SpecStep *const *faults;
@@ -287,20 +288,28 @@ static const ExecutorEvents EVENTS = {
 
 /* --- life --- */
 
+static Trial *
+make(const TrialConfig *config)
+{
+	Trial *trial = memory_get(sizeof(*trial));
+
+	trial->config = *config;
+	trial->telling = -1;
+	trial->record.parts = memory_get(sizeof(Part) * (size_t) config->spec->session_count);
+	trial->record.fired = memory_get(sizeof(int) * ((size_t) config->spec->fault_count + 1));
+	return trial;
+}
+
 Trial *
 trial_open(const TrialConfig *config)
 {
-	Trial *trial = memory_get(sizeof(*trial));
+	Trial *trial = make(config);
 	ExecutorConfig executor = {.conninfo = config->conninfo,
 							   .step_limit_us = config->step_limit_ms * US_PER_MS,
 							   .survives = true,
 							   .events = &EVENTS,
 							   .context = trial};
 
-	trial->config = *config;
-	trial->telling = -1;
-	trial->record.parts = memory_get(sizeof(Part) * (size_t) config->spec->session_count);
-	trial->record.fired = memory_get(sizeof(int) * ((size_t) config->spec->fault_count + 1));
 	trial->site = (FaultSite){.executor = executor_open(config->spec, &executor),
 							  .cluster = config->cluster,
 							  .limit_ms = config->step_limit_ms};
@@ -313,6 +322,16 @@ trial_open(const TrialConfig *config)
 	return trial;
 }
 
+Trial *
+trial_open_beside(const Trial *other)
+{
+	Trial *trial = make(&other->config);
+
+	trial->site = other->site;
+	trial->borrows = true;
+	return trial;
+}
+
 void
 trial_close(Trial *trial)
 {
@@ -320,7 +339,7 @@ trial_close(Trial *trial)
 	{
 		return;
 	}
-	executor_close(trial->site.executor);
+	executor_close(trial->borrows ? NULL : trial->site.executor);
 	for (int i = 0; i < trial->config.spec->session_count; i++)
 	{
 		Part *part = &trial->record.parts[i];
@@ -688,6 +707,7 @@ begin(Trial *trial, const TrialPilot *pilot)
 {
 	forget(trial);
 	trial->pilot = pilot;
+	executor_tell(trial->site.executor, trial);
 	if (!executor_revive(trial->site.executor) || !executor_set_up(trial->site.executor))
 	{
 		return false;

@@ -87,6 +87,9 @@ typedef struct
 extern Trial *trial_open(const TrialConfig *config) MUST_CHECK;
 extern void trial_close(Trial *trial); /* NULL allowed */
 
+/* With the other's connections, in turns: what the other has recorded stays. Closed before it. */
+extern Trial *trial_open_beside(const Trial *other) MUST_CHECK;
+
 /*
  * Set up and run to the end, but do not tear down: what is to be judged is there. Unless it is stopped
  * trial_end() follows, and the trial can be used again. `faults`: those that the fault actor does, one after another.

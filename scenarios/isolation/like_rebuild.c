@@ -7,9 +7,9 @@
  *            like_consumer_rebuild: a writer's like, like_consume() and like_install(), each one call in its transaction
  *            (BEGIN is part of the setup or of the step: at Read Committed it takes no snapshot), and the snapshot of the
  *            rebuild in between. like_install_statements: what consume.sql and rebuild_install.sql do inside, a step each,
- *            with a snapshot that is older than two of the events. like_snapshot_statements: the snapshot as two
- *            statements of one Repeatable Read transaction, beside a writer. Then twins over the same files, and the
- *            same steps in wrong orders.
+ *            with a snapshot that is older than two of the events: taking it is no step there, because it reads nothing that
+ *            a consumer writes. like_snapshot_statements: the snapshot as two statements of one Repeatable Read transaction,
+ *            beside a writer. Then twins over the same files, and the same steps in wrong orders.
  * Expect     Everything holds in every interleaving. The install that sums before it locks (M18, and as steps), the one of a
  *            single statement (M36), the consumer that reads base_seq while it waits (M33) and the snapshot of two
  *            statements at Read Committed each break the counts, and the shortest way there is found, not written.

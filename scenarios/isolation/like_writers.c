@@ -14,7 +14,8 @@
  *            the state that is about to end, and meets the key of the outbox, 23505; against another call it cannot, because
  *            already its placeholder waits. Where the event takes its version from the row the key is not met either:
  *            one like more is counted.
- * Not shown  Requests that touch several pairs (isolation/like-wrapped). Interleavings are of whole statements (L22).
+ * Not shown  Requests that touch several pairs (isolation/like-wrapped). Interleavings are of whole statements (L22); which of
+ *            two requests that wait goes on first is the server's choice (L23).
  */
 #include "like_specs.h"
 
