@@ -943,7 +943,7 @@ capture(CountersCommand command, const CountersRequest *request, ExitCode expect
 	ck_assert_msg(code == expected, "exit %d, not %d:\n%s", (int) code, (int) expected, text_get(&printed));
 	(void) unlink(path);
 	free(path);
-	return printed.length > 0 ? printed.data : string_copy("");
+	return printed.data != NULL ? printed.data : string_copy("");
 }
 
 static CountersRequest
