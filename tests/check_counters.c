@@ -244,7 +244,7 @@ static const Kind KINDS[] = {
 	 "m  Scanned: 2  Correct: 1  Drifted: 1  Missing: 0  Orphans: 0  Not checkable: 0\n"
 	 "  over: 1  under: 0  negative: 0  NULL: 0\n  drift  id=00000000-0000-0000-0000-000000000002 stored=1 actual=0 diff=+1\nexit 1\n"},
 	{"text in two collations and types",
-	 "CREATE TABLE media (id text COLLATE \"C\" PRIMARY KEY, n int); CREATE TABLE usage (media_id varchar(40));"
+	 "CREATE TABLE media (id text COLLATE \"C\" PRIMARY KEY, n int); CREATE TABLE usage (media_id varchar(40) COLLATE \"POSIX\");"
 	 "INSERT INTO media VALUES ('a', 1), ('B', 2), ('x, \"y\" {z}\\', 0), (E'two\\nlines', 3), ('NULL', 1), ('', 1); INSERT INTO usage VALUES ('a'), ('B'), ('x, \"y\" {z}\\'), ('')",
 	 USAGES,
 	 "m  Scanned: 6  Correct: 2  Drifted: 4  Missing: 0  Orphans: 0  Not checkable: 0\n"
@@ -421,6 +421,48 @@ START_TEST(one_key)
 	assert_report(STAT, (CountersRequest){.id = "x"},
 				  "s  Scanned: 0  Correct: 0  Drifted: 0  Missing: 0  Orphans: 0  Not checkable: 0\n"
 				  "  not checkable: not a key of this counter\nexit 4\n");
+}
+END_TEST
+
+/* Two keys of four: each column alone would let in the other two. */
+START_TEST(a_list_is_of_whole_keys)
+{
+	char *path = write_config(
+		"counters:\n  - name: s\n    target: stat\n    key: [a, b]\n    column: n\n    source: item\n    source_key: [a, b]\n");
+	CountersRequest request = {.file = path, .conninfo = conninfo, .sql = getenv("COUNTERPROOF_SQL")};
+	static const char *const types[] = {"int NOT NULL", "int"};
+
+	for (size_t i = 0; i < LENGTH_OF(types); i++)
+	{
+		char *sql = string_format(
+			"DROP TABLE IF EXISTS stat, item; CREATE TABLE stat (a int NOT NULL, b %s, n int, UNIQUE NULLS NOT DISTINCT (a, b)); CREATE TABLE item (a int, b int);"
+			"INSERT INTO stat SELECT a, b, 1 FROM generate_series(1, 2) a, generate_series(1, 2) b; INSERT INTO item VALUES (1, 1), (1, 2), (2, 1)",
+			types[i]);
+		CounterConfig *config = counters_read(&request);
+		Session *session = counters_connect(&request);
+		CounterKeyList list = {0};
+		CounterTotals totals = {0};
+		SqlArg args[COUNTER_KEY_MAX];
+		Counter *counter;
+
+		ck_assert(session_execute(lab, sql));
+		ck_assert(config != NULL && session != NULL);
+		counter = counter_resolve(session, &config->counters[0]);
+		ck_assert(counter != NULL && counter->obstacle == NULL);
+		key_list_add(&list, counter, (const char *const[]){"1", "2"});
+		key_list_add(&list, counter, (const char *const[]){"2", "1"});
+		ck_assert_int_eq(counter_scan(session, counter, (CounterKeys){.kind = KEYS_LIST}, args,
+									  key_list_args(&list, counter, args), &totals, NULL, NULL),
+						 SQL_OK);
+		ck_assert_int_eq(totals_scanned(&totals), 2);
+		ck_assert_int_eq(totals_correct(&totals), 2);
+		key_list_free(&list);
+		counter_free(counter);
+		session_close(session);
+		counter_config_free(config);
+		free(sql);
+	}
+	free(path);
 }
 END_TEST
 
@@ -1232,6 +1274,7 @@ main(void)
 	tcase_add_loop_test(kinds, kinds_in_a_sample, 0, (int) LENGTH_OF(KINDS));
 	tcase_add_test(kinds, a_sample_has_its_size_and_its_seed);
 	tcase_add_test(kinds, one_key);
+	tcase_add_test(kinds, a_list_is_of_whole_keys);
 	tcase_add_test(kinds, the_report_has_its_limit);
 	tcase_add_test(kinds, the_planner_chooses);
 	tcase_add_loop_test(obstacles_case, names_are_no_sql, 0, (int) LENGTH_OF(INJECTIONS));
