@@ -344,8 +344,9 @@ report_json(const Finding *finding, int limit)
 	(void) json_object_set_new(object, "read", json_read(finding));
 	(void) json_object_set_new(object, "lag", finding->lag == LAG_NONE ? json_null() : json_lag(finding));
 	(void) json_object_set_new(object, "in_flight", finding->looked_twice ? json_in_flight(finding) : json_null());
-	(void) json_object_set_new(object, "rows_left_out",
-							   json_integer(spool_count(finding->rows) - (int64_t) json_array_size(rows)));
+	(void) json_object_set_new(
+		object, "rows_left_out",
+		json_integer(finding->obstacle != NULL ? 0 : spool_count(finding->rows) - (int64_t) json_array_size(rows)));
 	(void) json_object_set_new(object, "rows", rows);
 	return object;
 }
