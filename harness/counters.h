@@ -49,4 +49,30 @@ extern ExitCode counters_explain(const CountersRequest *request);
 /* Writes a starting FILE (must not exist) from the foreign keys of the database and columns named like counts. */
 extern ExitCode counters_init(const CountersRequest *request);
 
+typedef struct
+{
+	const char *mode;		/* NULL: the default of the counter's writers */
+	bool dry_run;			/* tell what would be done */
+	bool record;			/* with dry_run: keep what was found in the history */
+	bool explain;			/* tell the modes, connect nowhere */
+	const char *resume;		/* number of a run, or `last`: that of each counter that has not ended, else a new one; NULL: new */
+	int jobs;				/* workers here; 0: 1 */
+	int max_change;			/* percent of the scanned keys that may go from something to nothing */
+	bool yes;				/* however many */
+	const char *pause_file; /* while it is there, nothing goes on; NULL: none */
+	int max_load;			/* active queries of others; 0: however many */
+	int max_lag_mb;			/* WAL that a replica has not replayed; 0: however much */
+} CountersRepair;
+
+#define COUNTERS_MAX_CHANGE_PERCENT 20
+
+/*
+ * Recount the keys that are wrong, in portions, and verify. What was done is in the schema counterproof. Besides the exit codes
+ * above: EXIT_CODE_INTERRUPTED after the chunk in which an interrupt came.
+ */
+extern ExitCode counters_repair(const CountersRequest *request, const CountersRepair *repair);
+
+/* The runs of repair, and since when the keys (of `id`, or of the latest run) have been wrong. */
+extern ExitCode counters_history(const CountersRequest *request);
+
 #endif

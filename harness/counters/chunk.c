@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "find.h"
+
 /*
  * A chunk of several keys must not hold those it has while it waits for the next: longer than half a second, and it is given back
  * (before deadlock_timeout, so that no writer ever is the victim). One key alone may wait, it holds nothing else.
@@ -86,14 +88,14 @@ append_update(Text *sql, const Counter *counter)
 	if (has_baseline(counter))
 	{
 		text_append(sql, ", %s = ", counter->base_seq.quoted);
-		counter_append_last_event(sql, counter);
+		find_append_last_event(sql, counter);
 	}
 	text_append(sql, " FROM now n WHERE n.class BETWEEN 2 AND 5 AND ");
 	counter_append_match_target(sql, counter, "t", "n");
 	if (has_baseline(counter))
 	{
 		text_append(sql, " AND t.%s <= ", counter->base_seq.quoted);
-		counter_append_last_event(sql, counter);
+		find_append_last_event(sql, counter);
 	}
 	text_append(sql, " RETURNING n.key, t.%s::text AS became)", counter->column.quoted);
 }
@@ -115,7 +117,7 @@ append_insert(Text *sql, const Counter *counter)
 	if (has_baseline(counter))
 	{
 		text_append(sql, ", ");
-		counter_append_last_event(sql, counter);
+		find_append_last_event(sql, counter);
 	}
 	text_append(sql, " FROM now n WHERE n.class = 6 AND %s ON CONFLICT DO NOTHING RETURNING ARRAY[",
 				counter->unique ? "true" : "false");
@@ -394,17 +396,17 @@ chunk_give_up(Chunk *chunk)
 /* --- reading again --- */
 
 static void
-append_look(Text *sql, const Counter *counter, ChunkLook look)
+append_look(Text *sql, const Counter *counter)
 {
 	int next = counter->key_count + 1;
 
 	append_now(sql, counter);
 	text_append(sql,
-				" UPDATE counterproof.drift d SET remainder = CASE WHEN n.class BETWEEN 2 AND 7%s "
+				" UPDATE counterproof.drift d SET remainder = CASE WHEN n.class BETWEEN 2 AND 7 "
 				"THEN coalesce((" DIFF ")::text, 'none') END "
 				"FROM counterproof.drift m LEFT JOIN now n ON n.key = m.key "
 				"WHERE d.run = $%d AND d.place = ANY ($%d) AND m.run = $%d AND m.place = d.place",
-				look == LOOK_AGAIN ? " AND coalesce((" DIFF ")::text, 'none') = d.remainder" : "", next, next + 1, next);
+				next, next + 1, next);
 }
 
 static bool
@@ -433,17 +435,15 @@ look_at(Chunk *chunk, const char *rows, int64_t most, const Text *sql, int count
 }
 
 bool
-chunk_look(Chunk *chunk, ChunkLook look, int64_t most)
+chunk_look(Chunk *chunk, int64_t most)
 {
-	const char *rows = look == LOOK_FIRST ? "SELECT place, key FROM counterproof.drift WHERE run = $1 AND place > $2 "
-											"ORDER BY place LIMIT $3"
-										  : "SELECT place, key FROM counterproof.drift WHERE run = $1 AND place > $2 "
-											"AND remainder IS NOT NULL ORDER BY place LIMIT $3";
 	Text sql = {0};
 	bool done;
 
-	append_look(&sql, chunk->counter, look);
-	done = look_at(chunk, rows, most, &sql, 2);
+	append_look(&sql, chunk->counter);
+	done = look_at(chunk,
+				   "SELECT place, key FROM counterproof.drift WHERE run = $1 AND place > $2 ORDER BY place LIMIT $3", most,
+				   &sql, 2);
 	text_free(&sql);
 	return done;
 }

@@ -36,18 +36,12 @@ extern ChunkEnd chunk_repair(Chunk *chunk, int64_t most);
 /* The keys of the last chunk that ended CHUNK_AGAIN cannot be had: they stay drifted. false: reported. */
 extern bool chunk_give_up(Chunk *chunk) MUST_CHECK;
 
-typedef enum
-{
-	LOOK_FIRST = 1, /* note what is wrong now */
-	LOOK_AGAIN		/* of those noted, keep the ones that are wrong by the same */
-} ChunkLook;
-
-/* Read again `most` keys of the run above `from`, and move `from` behind them. false: reported. */
-extern bool chunk_look(Chunk *chunk, ChunkLook look, int64_t most) MUST_CHECK;
+/* Read again `most` keys of the run above `from`, note what is wrong now, and move `from` behind them. false: reported. */
+extern bool chunk_look(Chunk *chunk, int64_t most) MUST_CHECK;
 
 /*
  * The same for keys that the run does not have yet, in the temporary table counterproof_late (place, key): those that are wrong
- * become keys of the run, found by its next pass, noted as by LOOK_FIRST. false: reported.
+ * become keys of the run, found by its next pass, noted as by chunk_look(). false: reported.
  */
 extern bool chunk_add_late(Chunk *chunk, int64_t most) MUST_CHECK;
 

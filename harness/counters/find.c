@@ -19,14 +19,24 @@ keys_meant(const char *one_key)
 	return (CounterKeys){.kind = one_key != NULL ? KEYS_LIST : KEYS_ALL, .parameter = 1};
 }
 
+/* The keys are texts in what a scan says; their order is that of their types. */
+static void
+append_typed_keys(Text *sql, const Counter *counter)
+{
+	for (int i = 0; i < counter->key_count; i++)
+	{
+		text_append(sql, "%sk%d::%s", i > 0 ? ", " : "", i + 1, counter->key[i].type);
+	}
+}
+
 static void
 append_reading(Text *sql, const Counter *counter, CounterKeys keys)
 {
 	text_append(sql, "CREATE TEMPORARY TABLE counterproof_found AS SELECT f.*, CASE WHEN class BETWEEN 2 AND 6 THEN "
 					 "row_number() OVER (PARTITION BY class BETWEEN 2 AND 6 ORDER BY ");
-	counter_append_keys(sql, counter, "f", NULL);
+	append_typed_keys(sql, counter);
 	text_append(sql, ") END AS place FROM (\n");
-	counter_append_findings(sql, counter, keys);
+	counter_append_scan(sql, counter, keys);
 	text_append(sql, "\n) f");
 }
 
@@ -57,7 +67,8 @@ read_totals(Session *session, CounterTotals *totals)
 {
 	SqlResult *result;
 
-	if (!session_query(session, &result, "SELECT class, sum(keys)::bigint, sum(n)::bigint FROM " FOUND " GROUP BY class",
+	if (!session_query(session, &result, "SELECT class, sum(keys)::bigint, sum(keys * source_rows)::bigint FROM " FOUND
+					   " WHERE class >= 0 GROUP BY class",
 					   NO_ARGS))
 	{
 		return false;
@@ -83,8 +94,8 @@ find_keys(Session *session, const Counter *counter, const CounterModeRow *mode, 
 	*found = (Found){0};
 	if (!read_keys(session, counter, one_key) || !read_totals(session, &found->totals) ||
 		!session_query_int(session, &found->zeroed,
-						   "SELECT count(*) FROM " FOUND " WHERE class BETWEEN 2 AND 4 AND stored <> 0 AND "
-						   "coalesce(actual, 0) = 0",
+						   "SELECT count(*) FROM " FOUND " WHERE class BETWEEN 2 AND 4 AND stored::numeric <> 0 AND "
+						   "coalesce(actual::numeric, 0) = 0",
 						   NO_ARGS))
 	{
 		return false;
@@ -100,6 +111,15 @@ find_keys(Session *session, const Counter *counter, const CounterModeRow *mode, 
 
 /* --- recording --- */
 
+void
+find_append_last_event(Text *sql, const Counter *counter)
+{
+	bool row = counter->last.quoted != NULL;
+
+	text_append(sql, "(SELECT max(%s) FROM %s)", row ? counter->last_column.quoted : counter->seq.quoted,
+				row ? counter->last.quoted : counter->outbox.quoted);
+}
+
 /* The last event, and the last before which all took effect, as of this snapshot; NULL without an outbox. */
 static void
 append_event_numbers(Text *sql, const Counter *counter)
@@ -109,7 +129,7 @@ append_event_numbers(Text *sql, const Counter *counter)
 		text_append(sql, "NULL::bigint, NULL::bigint");
 		return;
 	}
-	counter_append_last_event(sql, counter);
+	find_append_last_event(sql, counter);
 	text_append(sql, ", ");
 	if (counter->watermark.quoted != NULL)
 	{
@@ -117,7 +137,7 @@ append_event_numbers(Text *sql, const Counter *counter)
 		return;
 	}
 	text_append(sql, "(SELECT coalesce(min(o.%s) - 1, ", counter->seq.quoted);
-	counter_append_last_event(sql, counter);
+	find_append_last_event(sql, counter);
 	text_append(sql, ") FROM %s o WHERE NOT EXISTS (SELECT FROM %s p WHERE p.%s = o.%s))", counter->outbox.quoted,
 				counter->processed.quoted, counter->processed_seq.quoted, counter->seq.quoted);
 }
@@ -191,7 +211,7 @@ print_row(void *context, const SqlResult *row)
 	drift.diff = text_or_null(row, column + 3);
 	drift.rows = sql_int(row, 0, column + 4);
 	drift_append(&line, counter, &drift);
-	printf("  %-8s %s\n", drift_word(drift.class), text_get(&line));
+	printf("  %s  %s\n", counter_class_drifted(drift.class) ? "drift" : counter_class_name(drift.class), text_get(&line));
 	text_free(&line);
 	return true;
 }
@@ -204,9 +224,8 @@ print_rows(Session *session, const Counter *counter, int limit)
 
 	text_append(&sql, "SELECT class, ");
 	counter_append_keys(&sql, counter, NULL, "text");
-	text_append(&sql, ", stored::text, actual::text, pending::text, diff::text, n FROM " FOUND
-					  " WHERE class <> 0 ORDER BY place, class, ");
-	counter_append_keys(&sql, counter, NULL, NULL);
+	text_append(&sql, ", stored, actual, pending, diff, source_rows FROM " FOUND " WHERE class > 0 ORDER BY place, class, ");
+	append_typed_keys(&sql, counter);
 	text_append(&sql, " LIMIT NULLIF($1::bigint, 0)");
 	status = session_stream(session, text_get(&sql), ARGS(arg_int(limit)), print_row, (void *) counter);
 	if (status != SQL_OK)
@@ -274,7 +293,7 @@ print_shape(Session *session, const Counter *counter, int64_t keys)
 	text_append(&line, "%lld %s, ", (long long) keys, keys == 1 ? "key" : "keys");
 	if (!append_range(session, counter, &line) ||
 		!session_query(session, &result,
-					   "SELECT CASE WHEN diff > 0 THEN '+' ELSE '' END || diff, count(*) FROM " FOUND
+					   "SELECT CASE WHEN diff::numeric > 0 THEN '+' ELSE '' END || diff, count(*) FROM " FOUND
 					   " WHERE place IS NOT NULL AND diff IS NOT NULL GROUP BY diff ORDER BY 2 DESC, diff LIMIT 1",
 					   NO_ARGS))
 	{
@@ -286,7 +305,7 @@ print_shape(Session *session, const Counter *counter, int64_t keys)
 		text_append(&line, ", most frequent diff %s (%lld of %lld): %s", sql_text(result, 0, 0),
 					(long long) sql_int(result, 0, 1), (long long) keys, shape_name(keys, sql_int(result, 0, 1)));
 	}
-	printf("  %-8s %s\n", "shape", text_get(&line));
+	printf("  shape  %s\n", text_get(&line));
 	text_free(&line);
 	sql_free(result);
 	return true;
@@ -298,4 +317,32 @@ find_print(Session *session, const Counter *counter, const Found *found, int lim
 	int64_t keys = totals_drifted(&found->totals) + found->totals.keys[CLASS_MISSING];
 
 	return print_rows(session, counter, limit) && (keys == 0 || print_shape(session, counter, keys));
+}
+
+bool
+find_print_late(Session *session, const Counter *counter, const Run *run, int64_t late)
+{
+	Text sql = {0};
+	SqlStatus status;
+
+	if (late == 0)
+	{
+		return true;
+	}
+	printf("  late   %lld keys were written after the reading, and looked at\n", (long long) late);
+	text_append(&sql, "SELECT class");
+	for (int i = 0; i < counter->key_count; i++)
+	{
+		text_append(&sql, ", key[%d]", i + 1);
+	}
+	text_append(&sql, ", stored, actual, pending, diff, 0::bigint FROM counterproof.drift WHERE run = $1 AND "
+					  "pass = $2 ORDER BY place");
+	status = session_stream(session, text_get(&sql), ARGS(arg_int(run->run), arg_int(run->pass + 1)), print_row,
+							(void *) counter);
+	text_free(&sql);
+	if (status != SQL_OK)
+	{
+		report_error("cannot read what was found late: %s", session_error(session)->message);
+	}
+	return status == SQL_OK;
 }

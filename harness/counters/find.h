@@ -28,4 +28,10 @@ extern bool find_record(Session *session, const Counter *counter, const Run *run
 /* Print the keys, `limit` at most (0: all), and the line on their shape; outside or inside a transaction. false: reported. */
 extern bool find_print(Session *session, const Counter *counter, const Found *found, int limit) MUST_CHECK;
 
+/* The same for those that the last pass of the run has found, of `late` keys that it looked at. false: reported. */
+extern bool find_print_late(Session *session, const Counter *counter, const Run *run, int64_t late) MUST_CHECK;
+
+/* The number of the last event, in parentheses. */
+extern void find_append_last_event(Text *sql, const Counter *counter);
+
 #endif

@@ -216,6 +216,14 @@ run_begin(Session *session, const Counter *counter, const CounterModeRow *mode, 
 	return run_load(session, number);
 }
 
+Run *
+run_begin_dry(Session *session, const Counter *counter, const CounterModeRow *mode, const char *one_key)
+{
+	int64_t number;
+
+	return insert_run(session, counter, mode, one_key, &number) ? run_load(session, number) : NULL;
+}
+
 static RunState
 state_named(const char *name)
 {

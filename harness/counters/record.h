@@ -48,6 +48,10 @@ extern bool record_install(Session *session, const char *folder) MUST_CHECK;
 extern Run *run_begin(Session *session, const Counter *counter, const CounterModeRow *mode,
 					  const char *one_key) MUST_CHECK;
 
+/* One that only keeps what was found, and supersedes nothing. */
+extern Run *run_begin_dry(Session *session, const Counter *counter, const CounterModeRow *mode,
+						  const char *one_key) MUST_CHECK;
+
 /* NULL: reported, there is none of this number. */
 extern Run *run_load(Session *session, int64_t number) MUST_CHECK;
 extern bool run_reload(Session *session, Run *run) MUST_CHECK; /* state and pass; false: reported */

@@ -26,48 +26,42 @@ typedef struct
 {
 	Session *session;
 	const char *horizon;
-	Deadline settled;
-} Settle;
+} Older;
 
-/* Every transaction that was under way has ended, and the time is over. */
 static ProbeAnswer
-probe_settled(void *context, Text *seen)
+older_ended(void *context, Text *seen)
 {
-	Settle *settle = context;
+	Older *older = context;
 	SqlResult *result;
 	bool ended;
 
-	if (!deadline_passed(settle->settled))
-	{
-		return PROBE_AGAIN;
-	}
-	if (!session_query(settle->session, &result,
+	if (!session_query(older->session, &result,
 					   "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8, pg_snapshot_xmin(pg_current_snapshot())",
-					   ARGS(arg_text(settle->horizon))))
+					   ARGS(arg_text(older->horizon))))
 	{
 		return PROBE_FAILED;
 	}
 	ended = sql_bool(result, 0, 0);
-	text_append(seen, "transaction %s goes on", sql_text(result, 0, 1));
+	text_append(seen, "transaction %s", sql_text(result, 0, 1));
 	sql_free(result);
 	return ended ? PROBE_DONE : PROBE_AGAIN;
 }
 
 /* false: the session failed, or an interrupt; transactions that go on are told of, and no failure. */
 static bool
-settle(Session *session, int seconds)
+await_older(Session *session)
 {
-	Settle state = {.session = session, .settled = deadline_in_ms((int64_t) seconds * 1000)};
+	Older older = {.session = session};
 	SqlResult *result;
 
 	if (!session_query(session, &result, "SELECT pg_snapshot_xmax(pg_current_snapshot())", NO_ARGS))
 	{
 		return false;
 	}
-	state.horizon = sql_text(result, 0, 0);
-	if (!wait_until("older transactions to end", deadline_in_ms((int64_t) seconds * 1000 + OLD_MS), probe_settled, &state))
+	older.horizon = sql_text(result, 0, 0);
+	if (!wait_until("older transactions to end", deadline_in_ms(OLD_MS), older_ended, &older))
 	{
-		report_warning("what transactions older than this run do is not verified");
+		report_warning("what transactions older than the inserted rows still do is not verified");
 	}
 	sql_free(result);
 	return !session_is_lost(session) && !interrupt_presses();
@@ -79,15 +73,9 @@ settle(Session *session, int seconds)
 typedef bool (*ChunkStep)(Chunk *chunk);
 
 static bool
-look_first(Chunk *chunk)
-{
-	return chunk_look(chunk, LOOK_FIRST, LOOK_KEYS);
-}
-
-static bool
 look_again(Chunk *chunk)
 {
-	return chunk_look(chunk, LOOK_AGAIN, LOOK_KEYS);
+	return chunk_look(chunk, LOOK_KEYS);
 }
 
 static bool
@@ -194,12 +182,6 @@ find_late(const Verify *verify)
 
 /* --- the end of a pass --- */
 
-static bool
-needs_settling(const Verify *verify)
-{
-	return verify->counter->spec->writers == WRITERS_SEPARATE_TRANSACTION && !verify->inside;
-}
-
 /* A writer that updates a row only if it is there may have missed one that was not there yet: its commit is waited for. */
 static bool
 await_writers_of_inserted(const Verify *verify)
@@ -207,15 +189,13 @@ await_writers_of_inserted(const Verify *verify)
 	RunSummary summary;
 
 	return run_summary(verify->session, verify->run, &summary) &&
-		   (summary.inserted == 0 || verify->inside || settle(verify->session, 0));
+		   (summary.inserted == 0 || verify->inside || await_older(verify->session));
 }
 
 static bool
 read_again(const Verify *verify)
 {
-	return await_writers_of_inserted(verify) && each_chunk(verify, look_first) && find_late(verify) &&
-		   (!needs_settling(verify) ||
-			(settle(verify->session, verify->request->settle_s) && each_chunk(verify, look_again)));
+	return await_writers_of_inserted(verify) && each_chunk(verify, look_again) && find_late(verify);
 }
 
 static bool

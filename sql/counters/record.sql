@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS counterproof.drift (
 	pending text,
 	diff text, -- stored - actual, what is pending counted as applied
 	pass integer NOT NULL DEFAULT 1, -- which found it first
-	outcome text CHECK (outcome IN ('updated', 'inserted', 'healed', 'in flight', 'refused', 'busy', 'left')), -- NULL: open
+	outcome text CHECK (outcome IN ('updated', 'inserted', 'healed', 'refused', 'busy', 'left')), -- NULL: open
 	became text, -- what was written
 	remainder text, -- what it was wrong by when it was read again; NULL: right
 	changed boolean NOT NULL DEFAULT false, -- was not as found when its chunk came
@@ -63,7 +63,7 @@ CREATE OR REPLACE VIEW counterproof.summary AS
 	SELECT r.run, count(d.place) AS drifted,
 			count(*) FILTER (WHERE d.outcome = 'updated') AS updated,
 			count(*) FILTER (WHERE d.outcome = 'inserted') AS inserted,
-			count(*) FILTER (WHERE d.outcome IN ('healed', 'in flight')) AS healed,
+			count(*) FILTER (WHERE d.outcome = 'healed') AS healed,
 			count(*) FILTER (WHERE d.outcome IN ('refused', 'busy', 'left')) AS still_drifted,
 			count(d.place) FILTER (WHERE d.outcome IS NULL) AS open,
 			count(*) FILTER (WHERE d.changed) AS changed,
