@@ -51,17 +51,18 @@ extern ExitCode counters_init(const CountersRequest *request);
 
 typedef struct
 {
-	const char *mode;		/* NULL: the default of the counter's writers */
-	bool dry_run;			/* tell what would be done */
-	bool record;			/* with dry_run: keep what was found in the history */
-	bool explain;			/* tell the modes, connect nowhere */
-	const char *resume;		/* number of a run, or `last`: that of each counter that has not ended, else a new one; NULL: new */
-	int jobs;				/* workers here; 0: 1 */
-	int max_change;			/* percent of the scanned keys that may go from something to nothing */
-	bool yes;				/* however many */
+	const char *mode; /* NULL: the default of the counter's writers */
+	bool dry_run;     /* tell what would be done */
+	bool record;      /* with dry_run: keep what was found in the history */
+	bool explain;     /* tell the modes, connect nowhere */
+	const char
+		*resume;    /* number of a run, or `last`: that of each counter that has not ended, else a new one; NULL: new */
+	int jobs;       /* workers here; 0: 1 */
+	int max_change; /* percent of the scanned keys that may go from something to nothing */
+	bool yes;       /* however many */
 	const char *pause_file; /* while it is there, nothing goes on; NULL: none */
-	int max_load;			/* active queries of others; 0: however many */
-	int max_lag_mb;			/* WAL that a replica has not replayed; 0: however much */
+	int max_load;           /* active queries of others; 0: however many */
+	int max_lag_mb;         /* WAL that a replica has not replayed; 0: however much */
 } CountersRepair;
 
 #define COUNTERS_MAX_CHANGE_PERCENT 20

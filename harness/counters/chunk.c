@@ -162,9 +162,10 @@ append_relative(Text *sql, const Counter *counter)
 {
 	int next = counter->key_count + 1;
 
-	text_append(sql, "WITH claimed AS (SELECT d.key, coalesce(d.remainder, d.diff)::numeric AS diff "
-					 "FROM counterproof.drift d WHERE d.run = $%d AND d.place = ANY ($%d)), "
-					 "written AS (UPDATE %s t SET %s = t.%s - c.diff FROM (SELECT k.*, ",
+	text_append(sql,
+				"WITH claimed AS (SELECT d.key, coalesce(d.remainder, d.diff)::numeric AS diff "
+				"FROM counterproof.drift d WHERE d.run = $%d AND d.place = ANY ($%d)), "
+				"written AS (UPDATE %s t SET %s = t.%s - c.diff FROM (SELECT k.*, ",
 				next, next + 1, counter->target.quoted, counter->column.quoted, counter->column.quoted);
 	append_key_array(sql, counter, "k");
 	text_append(sql, " AS key FROM (");
@@ -184,8 +185,7 @@ append_relative(Text *sql, const Counter *counter)
 void
 chunk_prepare(Chunk *chunk, Session *session, const Counter *counter, const Run *run, bool one_transaction)
 {
-	*chunk =
-		(Chunk){.session = session, .counter = counter, .run = run, .one_transaction = one_transaction};
+	*chunk = (Chunk){.session = session, .counter = counter, .run = run, .one_transaction = one_transaction};
 	append_lock(&chunk->lock, counter);
 	if (run->mode->mode == MODE_RELATIVE)
 	{
@@ -210,9 +210,9 @@ chunk_free(Chunk *chunk)
 typedef struct
 {
 	int64_t keys, last;
-	char *places;						/* bigint[] */
-	char *columns[COUNTER_KEY_MAX];		/* text[] each */
-	SqlArg args[COUNTER_KEY_MAX + 2];	/* the columns, the run, the places */
+	char *places;                     /* bigint[] */
+	char *columns[COUNTER_KEY_MAX];   /* text[] each */
+	SqlArg args[COUNTER_KEY_MAX + 2]; /* the columns, the run, the places */
 	int count;
 } Claim;
 
@@ -290,13 +290,12 @@ repair_claimed(Chunk *chunk, const Claim *claim)
 	if (locks_rows(chunk))
 	{
 		status = set_timeout(session, claim->keys > 1 ? LOCK_MANY_MS : LOCK_ONE_MS);
-		status = status != SQL_OK ? status
-								  : session_try(session, NULL, text_get(&chunk->lock), claim->args,
-												chunk->counter->key_count);
+		status = status != SQL_OK
+					 ? status
+					 : session_try(session, NULL, text_get(&chunk->lock), claim->args, chunk->counter->key_count);
 		status = status != SQL_OK ? status : set_timeout(session, STATEMENT_MS);
 	}
-	return status != SQL_OK ? status
-							: session_try(session, NULL, text_get(&chunk->write), claim->args, claim->count);
+	return status != SQL_OK ? status : session_try(session, NULL, text_get(&chunk->write), claim->args, claim->count);
 }
 
 static SqlStatus
@@ -426,7 +425,8 @@ look_at(Chunk *chunk, const char *rows, int64_t most, const Text *sql, int count
 
 	if (done && claim.keys > 0)
 	{
-		done = session_try(chunk->session, NULL, text_get(sql), claim.args, chunk->counter->key_count + count) == SQL_OK;
+		done =
+			session_try(chunk->session, NULL, text_get(sql), claim.args, chunk->counter->key_count + count) == SQL_OK;
 		chunk->from = claim.last;
 	}
 	chunk->keys = claim.keys;
@@ -442,8 +442,8 @@ chunk_look(Chunk *chunk, int64_t most)
 
 	append_look(&sql, chunk->counter);
 	done = look_at(chunk,
-				   "SELECT place, key FROM counterproof.drift WHERE run = $1 AND place > $2 ORDER BY place LIMIT $3", most,
-				   &sql, 2);
+				   "SELECT place, key FROM counterproof.drift WHERE run = $1 AND place > $2 ORDER BY place LIMIT $3",
+				   most, &sql, 2);
 	text_free(&sql);
 	return done;
 }
@@ -458,13 +458,14 @@ chunk_add_late(Chunk *chunk, int64_t most)
 	bool done;
 
 	append_now(&sql, chunk->counter);
-	text_append(&sql,
-				" INSERT INTO counterproof.drift (run, place, key, class, stored, actual, pending, diff, pass, outcome, "
-				"remainder) SELECT r.run, (SELECT coalesce(max(place), 0) FROM counterproof.drift d WHERE d.run = r.run) + "
-				"row_number() OVER (ORDER BY n.key), n.key, n.class, n.stored, n.actual, n.pending, " DIFF
-				", r.pass + 1, 'left', coalesce((" DIFF ")::text, 'none') FROM now n, counterproof.run r "
-				"WHERE n.class BETWEEN 2 AND 6 AND r.run = $%d",
-				run);
+	text_append(
+		&sql,
+		" INSERT INTO counterproof.drift (run, place, key, class, stored, actual, pending, diff, pass, outcome, "
+		"remainder) SELECT r.run, (SELECT coalesce(max(place), 0) FROM counterproof.drift d WHERE d.run = r.run) + "
+		"row_number() OVER (ORDER BY n.key), n.key, n.class, n.stored, n.actual, n.pending, " DIFF
+		", r.pass + 1, 'left', coalesce((" DIFF ")::text, 'none') FROM now n, counterproof.run r "
+		"WHERE n.class BETWEEN 2 AND 6 AND r.run = $%d",
+		run);
 	done = look_at(chunk, rows, most, &sql, 1);
 	text_free(&sql);
 	return done;

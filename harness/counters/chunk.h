@@ -15,8 +15,8 @@ typedef struct
 	const Run *run;
 	bool one_transaction; /* the caller's: maintenance, where all of the run is one */
 	Text lock, write;
-	int64_t from;	/* places at or below it are behind the cursor */
-	int64_t keys;	/* of the last chunk */
+	int64_t from;   /* places at or below it are behind the cursor */
+	int64_t keys;   /* of the last chunk */
 	int64_t places; /* the last of them */
 } Chunk;
 
@@ -26,8 +26,8 @@ extern void chunk_free(Chunk *chunk);
 typedef enum
 {
 	CHUNK_DONE = 1, /* committed; `keys` 0: there was none to claim above `from` */
-	CHUNK_AGAIN,	/* somebody was in the way, nothing changed: try again, with fewer */
-	CHUNK_FAILED	/* reported */
+	CHUNK_AGAIN,    /* somebody was in the way, nothing changed: try again, with fewer */
+	CHUNK_FAILED    /* reported */
 } ChunkEnd;
 
 /* Repair at most `most` open keys above `from`, and move `from` behind them. */

@@ -67,7 +67,8 @@ read_totals(Session *session, CounterTotals *totals)
 {
 	SqlResult *result;
 
-	if (!session_query(session, &result, "SELECT class, sum(keys)::bigint, sum(keys * source_rows)::bigint FROM " FOUND
+	if (!session_query(session, &result,
+					   "SELECT class, sum(keys)::bigint, sum(keys * source_rows)::bigint FROM " FOUND
 					   " WHERE class >= 0 GROUP BY class",
 					   NO_ARGS))
 	{
@@ -211,7 +212,8 @@ print_row(void *context, const SqlResult *row)
 	drift.diff = text_or_null(row, column + 3);
 	drift.rows = sql_int(row, 0, column + 4);
 	drift_append(&line, counter, &drift);
-	printf("  %s  %s\n", counter_class_drifted(drift.class) ? "drift" : counter_class_name(drift.class), text_get(&line));
+	printf("  %s  %s\n", counter_class_drifted(drift.class) ? "drift" : counter_class_name(drift.class),
+		   text_get(&line));
 	text_free(&line);
 	return true;
 }
@@ -224,7 +226,8 @@ print_rows(Session *session, const Counter *counter, int limit)
 
 	text_append(&sql, "SELECT class, ");
 	counter_append_keys(&sql, counter, NULL, "text");
-	text_append(&sql, ", stored, actual, pending, diff, source_rows FROM " FOUND " WHERE class > 0 ORDER BY place, class, ");
+	text_append(&sql,
+				", stored, actual, pending, diff, source_rows FROM " FOUND " WHERE class > 0 ORDER BY place, class, ");
 	append_typed_keys(&sql, counter);
 	text_append(&sql, " LIMIT NULLIF($1::bigint, 0)");
 	status = session_stream(session, text_get(&sql), ARGS(arg_int(limit)), print_row, (void *) counter);

@@ -12,7 +12,7 @@ typedef struct
 	CounterTotals totals;
 	int64_t would_update, would_insert, would_refuse;
 	int64_t zeroed; /* keys whose count would go from something to nothing */
-	int64_t nulls;	/* NULL where a number ought to be: a column that is being filled */
+	int64_t nulls;  /* NULL where a number ought to be: a column that is being filled */
 } Found;
 
 /*

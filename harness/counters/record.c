@@ -8,7 +8,7 @@
 #define LOCK_CLOSING 1129336915
 #define LOCK_COUNTER 1129336916
 
-#define ALIVE_MS 5000		 /* how long the backend of a client that is gone may take to notice */
+#define ALIVE_MS 5000     /* how long the backend of a client that is gone may take to notice */
 #define LONG_MS 604800000 /* a wait that only an interrupt ends */
 
 static const char *const state_names[] = {
@@ -28,8 +28,9 @@ record_install(Session *session, const char *folder)
 	char *path;
 	bool done;
 
-	if (!session_query_int(session, &there, "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
-											"WHERE nspname = 'counterproof' AND relname IN ('run', 'drift', 'summary')",
+	if (!session_query_int(session, &there,
+						   "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
+						   "WHERE nspname = 'counterproof' AND relname IN ('run', 'drift', 'summary')",
 						   NO_ARGS))
 	{
 		return false;
@@ -187,12 +188,13 @@ insert_run(Session *session, const Counter *counter, const CounterModeRow *mode,
 	bool done;
 
 	definition_append(&definition, counter->spec);
-	done = session_query_int(
-			   session, number,
-			   "INSERT INTO counterproof.run (counter, definition, mode, one_key) VALUES ($1, $2, $3, $4) RETURNING run",
-			   ARGS(arg_text(counter->spec->name), arg_text(text_get(&definition)), arg_text(mode->name),
-					arg_text(one_key))) &&
-		   session_query(session, NULL, "SELECT pg_advisory_lock($1, $2)", ARGS(arg_int(LOCK_RUN), arg_int(*number)));
+	done =
+		session_query_int(
+			session, number,
+			"INSERT INTO counterproof.run (counter, definition, mode, one_key) VALUES ($1, $2, $3, $4) RETURNING run",
+			ARGS(arg_text(counter->spec->name), arg_text(text_get(&definition)), arg_text(mode->name),
+				 arg_text(one_key))) &&
+		session_query(session, NULL, "SELECT pg_advisory_lock($1, $2)", ARGS(arg_int(LOCK_RUN), arg_int(*number)));
 	text_free(&definition);
 	return done;
 }

@@ -55,7 +55,7 @@ extern Run *run_begin_dry(Session *session, const Counter *counter, const Counte
 /* NULL: reported, there is none of this number. */
 extern Run *run_load(Session *session, int64_t number) MUST_CHECK;
 extern bool run_reload(Session *session, Run *run) MUST_CHECK; /* state and pass; false: reported */
-extern void run_free(Run *run);								   /* NULL allowed */
+extern void run_free(Run *run);                                /* NULL allowed */
 
 /* The latest run of a counter that has not ended, 0 when there is none. false: reported. */
 extern bool run_latest_open(Session *session, const char *counter, int64_t *number) MUST_CHECK;

@@ -54,8 +54,9 @@ mode_for(const CountersRepair *repair, const CounterSpec *spec)
 
 	if (spec->writers == WRITERS_UNSAID)
 	{
-		report_error("%s: repair has to know its writers: say writers: same_transaction, separate_transaction or outbox",
-					 spec->name);
+		report_error(
+			"%s: repair has to know its writers: say writers: same_transaction, separate_transaction or outbox",
+			spec->name);
 		return NULL;
 	}
 	row = repair->mode != NULL ? counter_mode_find(repair->mode) : counter_mode_default(spec->writers);
@@ -66,8 +67,9 @@ mode_for(const CountersRepair *repair, const CounterSpec *spec)
 	}
 	if (row == NULL)
 	{
-		report_error("%s: no mode is right for writers: %s while they write; --mode maintenance, with the writers stopped",
-					 spec->name, counter_writers_name(spec->writers));
+		report_error(
+			"%s: no mode is right for writers: %s while they write; --mode maintenance, with the writers stopped",
+			spec->name, counter_writers_name(spec->writers));
 		return NULL;
 	}
 	if (row->mode == MODE_MAINTENANCE && spec->writers == WRITERS_SEPARATE_TRANSACTION && spec->source == NULL)
@@ -88,15 +90,19 @@ explain_modes(const CounterSpec *spec)
 	{
 		bool right = row->right[spec->writers];
 
-		printf("  %-11s  %s: %s; costs: %s\n", row->name, !right ? "WRONG" : row == usual ? "default" : "right", row->does,
-			   row->costs);
+		printf("  %-11s  %s: %s; costs: %s\n", row->name,
+			   !right         ? "WRONG"
+			   : row == usual ? "default"
+							  : "right",
+			   row->does, row->costs);
 		if (!right && spec->writers != WRITERS_UNSAID)
 		{
 			printf("  %-11s  why: %s\n", "", row->wrong);
 		}
 		if (row->mode == MODE_RELATIVE)
 		{
-			printf("  %-11s  it starts from the old value, which a repair does not trust; NULL and missing rows stay\n", "");
+			printf("  %-11s  it starts from the old value, which a repair does not trust; NULL and missing rows stay\n",
+				   "");
 		}
 	}
 }
@@ -259,9 +265,10 @@ guard(const Job *job, bool *allowed)
 		job->repair->yes || zeroed < FEWEST_ZEROED || zeroed * 100 <= scanned * (int64_t) job->repair->max_change;
 	if (!*allowed)
 	{
-		report_error("%s: %lld of %lld counts would become 0, more than %d %%: nothing was written; are the canonical rows "
-					 "still there? --yes goes on all the same",
-					 job->run->counter, (long long) zeroed, (long long) scanned, job->repair->max_change);
+		report_error(
+			"%s: %lld of %lld counts would become 0, more than %d %%: nothing was written; are the canonical rows "
+			"still there? --yes goes on all the same",
+			job->run->counter, (long long) zeroed, (long long) scanned, job->repair->max_change);
 	}
 	return true;
 }
@@ -364,8 +371,8 @@ lock_tables(const Job *job)
 	bool done;
 
 	text_append(&sql, "LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE", job->counter->target.quoted);
-	done = session_execute(job->session,
-						   "SET LOCAL lock_timeout = '" LOCK_TABLE "'; SET LOCAL idle_in_transaction_session_timeout = 0") &&
+	done = session_execute(job->session, "SET LOCAL lock_timeout = '" LOCK_TABLE
+										 "'; SET LOCAL idle_in_transaction_session_timeout = 0") &&
 		   (!separate || drain(job)) && session_execute(job->session, text_get(&sql));
 	text_free(&sql);
 	return done;
@@ -419,9 +426,10 @@ judge(const Job *job, ExitCode code)
 static bool
 record_dry(Job *job)
 {
-	return session_query(job->session, NULL,
-						 "UPDATE counterproof.drift SET outcome = 'left', remainder = coalesce(diff, 'none') WHERE run = $1",
-						 ARGS(arg_int(job->run->run))) &&
+	return session_query(
+			   job->session, NULL,
+			   "UPDATE counterproof.drift SET outcome = 'left', remainder = coalesce(diff, 'none') WHERE run = $1",
+			   ARGS(arg_int(job->run->run))) &&
 		   session_query(job->session, NULL,
 						 "UPDATE counterproof.run SET state = 'finished', ended = clock_timestamp() WHERE run = $1",
 						 ARGS(arg_int(job->run->run)));
@@ -688,8 +696,8 @@ counters_repair(const CountersRequest *request, const CountersRepair *repair)
 	{
 		return EXIT_CODE_USAGE;
 	}
-	if (numbered && (!string_to_int64(repair->resume, 1, INT32_MAX, &number) ||
-					 (only = counter_of_run(request, number)) == NULL))
+	if (numbered &&
+		(!string_to_int64(repair->resume, 1, INT32_MAX, &number) || (only = counter_of_run(request, number)) == NULL))
 	{
 		counter_config_free(config);
 		return EXIT_CODE_BROKEN;

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#define LOOK_MS 500			 /* between two looks while waiting */
+#define LOOK_MS 500       /* between two looks while waiting */
 #define LONG_MS 604800000 /* only an interrupt ends the wait */
 #define MB 1048576
 

@@ -35,9 +35,10 @@ older_ended(void *context, Text *seen)
 	SqlResult *result;
 	bool ended;
 
-	if (!session_query(older->session, &result,
-					   "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8, pg_snapshot_xmin(pg_current_snapshot())",
-					   ARGS(arg_text(older->horizon))))
+	if (!session_query(
+			older->session, &result,
+			"SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8, pg_snapshot_xmin(pg_current_snapshot())",
+			ARGS(arg_text(older->horizon))))
 	{
 		return PROBE_FAILED;
 	}
@@ -221,7 +222,8 @@ conclude(const Verify *verify)
 	{
 		return session_query(session, NULL, "UPDATE counterproof.run SET pass = pass + 1 WHERE run = $1", ARGS(number));
 	}
-	return session_query(session, NULL, "UPDATE counterproof.drift SET outcome = 'left' WHERE " REOPENED, ARGS(number)) &&
+	return session_query(session, NULL, "UPDATE counterproof.drift SET outcome = 'left' WHERE " REOPENED,
+						 ARGS(number)) &&
 		   session_query(session, NULL,
 						 "UPDATE counterproof.run SET state = 'finished', ended = clock_timestamp() WHERE run = $1",
 						 ARGS(number));

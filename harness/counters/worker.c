@@ -132,9 +132,10 @@ look_for_open(void *context, Text *seen)
 		return PROBE_DONE;
 	}
 	text_append(seen, "others hold keys");
-	if (!session_query(worker->session, &result,
-					   "SELECT FROM counterproof.drift WHERE run = $1 AND outcome IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED",
-					   ARGS(arg_int(worker->crew->run->run))))
+	if (!session_query(
+			worker->session, &result,
+			"SELECT FROM counterproof.drift WHERE run = $1 AND outcome IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED",
+			ARGS(arg_int(worker->crew->run->run))))
 	{
 		return PROBE_FAILED;
 	}

@@ -10,8 +10,8 @@
  * each ends after its chunk. false: reported; no worker could go on. One that failed has given its chunk back, which the
  * others take.
  */
-extern bool workers_run(Session *session, const CountersRequest *request, const CountersRepair *repair, const Counter *counter,
-						const Run *run) MUST_CHECK;
+extern bool workers_run(Session *session, const CountersRequest *request, const CountersRepair *repair,
+						const Counter *counter, const Run *run) MUST_CHECK;
 
 /* The same in the caller's transaction, alone. */
 extern bool worker_run_inside(Session *session, const CountersRequest *request, const CountersRepair *repair,
