@@ -10,11 +10,11 @@
 #include "find.h"
 
 /*
- * A chunk of several keys must not hold those it has while it waits for the next: longer than half a second, and it is given back
- * (before deadlock_timeout, so that no writer ever is the victim). One key alone may wait, it holds nothing else.
+ * A chunk of several keys must not hold those it has while it waits for the next: after this it is given back, before
+ * deadlock_timeout, so that no writer is ever the victim. One key alone holds nothing else while it waits.
  */
 #define LOCK_MANY_MS 500
-#define LOCK_ONE_MS 10000
+#define LOCK_ONE_MS 1000
 #define STATEMENT_MS 60000
 
 /* What a row n of `now` is wrong by; what is pending will still be added. */
@@ -268,9 +268,11 @@ claim_keys(Chunk *chunk, const char *rows, int64_t most, Claim *claim)
 /* --- repairing --- */
 
 static SqlStatus
-set_timeout(Session *session, int64_t ms)
+set_timeouts(Session *session, int64_t lock_ms, int64_t statement_ms)
 {
-	return session_try(session, NULL, "SELECT set_config('statement_timeout', $1, true)", ARGS(arg_int(ms)));
+	return session_try(session, NULL,
+					   "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)",
+					   ARGS(arg_int(lock_ms), arg_int(statement_ms)));
 }
 
 static bool
@@ -281,21 +283,28 @@ locks_rows(const Chunk *chunk)
 	return mode == MODE_LOCK || mode == MODE_RELATIVE || mode == MODE_OUTBOX;
 }
 
+/* Each lock is waited for so long, and all locks of one chunk together no longer. */
+static SqlStatus
+lock_claimed(Chunk *chunk, const Claim *claim)
+{
+	int64_t ms = claim->keys > 1 ? LOCK_MANY_MS : LOCK_ONE_MS;
+	SqlStatus status = set_timeouts(chunk->session, ms, locks_rows(chunk) ? ms : STATEMENT_MS);
+
+	if (status == SQL_OK && locks_rows(chunk))
+	{
+		status = session_try(chunk->session, NULL, text_get(&chunk->lock), claim->args, chunk->counter->key_count);
+		status = status != SQL_OK ? status : set_timeouts(chunk->session, ms, STATEMENT_MS);
+	}
+	return status;
+}
+
 static SqlStatus
 repair_claimed(Chunk *chunk, const Claim *claim)
 {
-	Session *session = chunk->session;
-	SqlStatus status = SQL_OK;
+	SqlStatus status = chunk->one_transaction ? SQL_OK : lock_claimed(chunk, claim);
 
-	if (locks_rows(chunk))
-	{
-		status = set_timeout(session, claim->keys > 1 ? LOCK_MANY_MS : LOCK_ONE_MS);
-		status = status != SQL_OK
-					 ? status
-					 : session_try(session, NULL, text_get(&chunk->lock), claim->args, chunk->counter->key_count);
-		status = status != SQL_OK ? status : set_timeout(session, STATEMENT_MS);
-	}
-	return status != SQL_OK ? status : session_try(session, NULL, text_get(&chunk->write), claim->args, claim->count);
+	return status != SQL_OK ? status
+							: session_try(chunk->session, NULL, text_get(&chunk->write), claim->args, claim->count);
 }
 
 static SqlStatus

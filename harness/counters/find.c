@@ -227,7 +227,7 @@ print_rows(Session *session, const Counter *counter, int limit)
 	text_append(&sql, "SELECT class, ");
 	counter_append_keys(&sql, counter, NULL, "text");
 	text_append(&sql,
-				", stored, actual, pending, diff, source_rows FROM " FOUND " WHERE class > 0 ORDER BY place, class, ");
+				", stored, actual, pending, diff, source_rows FROM " FOUND " WHERE class > 1 ORDER BY place, class, ");
 	append_typed_keys(&sql, counter);
 	text_append(&sql, " LIMIT NULLIF($1::bigint, 0)");
 	status = session_stream(session, text_get(&sql), ARGS(arg_int(limit)), print_row, (void *) counter);

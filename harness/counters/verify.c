@@ -7,8 +7,8 @@
 #define LOOK_KEYS 5000
 #define OLD_MS 60000 /* how long transactions are waited for that began before rows were inserted */
 
-/* What is left wrong goes to another pass, except where there is none, or the mode can do nothing about it. */
-#define REOPENED "run = $1 AND remainder IS NOT NULL AND outcome IS DISTINCT FROM 'refused'"
+/* What is left wrong goes to another pass, except what the mode cannot repair, and what could not be had. */
+#define REOPENED "run = $1 AND remainder IS NOT NULL AND outcome NOT IN ('refused', 'busy')"
 
 typedef struct
 {

@@ -14,7 +14,7 @@
 #define FIRST_KEYS 100
 #define MOST_KEYS 20000
 #define GROWTH 4
-#define ATTEMPTS_MAX 10 /* of one chunk that somebody is in the way of */
+#define ATTEMPTS_MAX 20 /* of one key that somebody is in the way of */
 #define AGAIN_FIRST_US 2000
 #define AGAIN_LAST_US 200000
 #define LONG_MS 604800000 /* only an interrupt ends the wait */
@@ -73,29 +73,34 @@ crew_tell(Crew *crew, int64_t keys)
 static void
 worker_size(Worker *worker, int64_t taken_ns)
 {
-	int64_t most = worker->most;
 	int64_t taken_ms = taken_ns / NS_PER_MS + 1;
+	int64_t most;
 
-	if (worker->crew->request->chunk > 0 || worker->chunk.keys < most)
+	if (worker->crew->request->chunk > 0)
 	{
-		return; /* fixed; or it was not a full one, and says nothing */
+		worker->most = worker->crew->request->chunk;
+		return;
 	}
-	most = most * TARGET_MS / taken_ms;
+	if (worker->chunk.keys < worker->most)
+	{
+		return; /* it was not a full one, and says nothing */
+	}
+	most = worker->most * TARGET_MS / taken_ms;
 	most = most > worker->most * GROWTH ? worker->most * GROWTH : most;
 	worker->most = most < 1 ? 1 : most > MOST_KEYS ? MOST_KEYS : most;
 }
 
-/* Somebody was in the way. false: it cannot be had. */
+/* Somebody was in the way of the chunk: half of it next time. false: it was one key, again and again. */
 static bool
 worker_again(Worker *worker)
 {
 	int64_t pause_us = AGAIN_FIRST_US << worker->attempts;
 
-	if (++worker->attempts >= ATTEMPTS_MAX)
+	worker->attempts += worker->chunk.keys <= 1;
+	if (worker->attempts >= ATTEMPTS_MAX)
 	{
 		worker->attempts = 0;
-		report_warning("%s: %lld keys are held by others; they stay as they are", worker->crew->run->counter,
-					   (long long) worker->chunk.keys);
+		report_warning("%s: a key is held by others again and again: it stays as it is", worker->crew->run->counter);
 		return false;
 	}
 	worker->most = worker->chunk.keys > 1 ? (worker->chunk.keys + 1) / 2 : 1;
