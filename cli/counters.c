@@ -44,11 +44,53 @@ init(const CountersRequest *request, const Options *options)
 	return counters_init(request);
 }
 
+static ExitCode
+repair(const CountersRequest *request, const Options *options)
+{
+	return counters_repair(request, &options->counters.repair);
+}
+
+static ExitCode
+history(const CountersRequest *request, const Options *options)
+{
+	(void) options;
+	return counters_history(request);
+}
+
+/* An option of repair that another action would have to ignore; NULL: none was given. */
+static const char *
+option_of_repair(const CountersRepair *how)
+{
+	return how->mode != NULL ? "mode"
+		   : how->dry_run    ? "dry-run"
+		   : how->record     ? "record"
+		   : how->explain    ? "explain"
+		   : how->resume     ? "resume"
+		   : how->yes        ? "yes"
+		   : how->pause_file ? "pause-file"
+		   : how->max_load   ? "max-load"
+		   : how->max_lag_mb ? "max-lag"
+							 : NULL;
+}
+
+static bool
+possible(const Options *options, const char *action)
+{
+	const char *option = strcmp(action, "repair") == 0 ? NULL : option_of_repair(&options->counters.repair);
+
+	if (option != NULL)
+	{
+		report_error("--%s is for counters repair", option);
+	}
+	return option == NULL;
+}
+
 static const struct
 {
 	const char *name;
 	ExitCode (*run)(const CountersRequest *request, const Options *options);
-} ACTIONS[] = {{"check", check}, {"watch", watch}, {"explain", explain}, {"init", init}};
+} ACTIONS[] = {{"check", check}, {"repair", repair},   {"history", history},
+			   {"watch", watch}, {"explain", explain}, {"init", init}};
 
 static ExitCode
 refuse_action(const char *word)
@@ -103,7 +145,7 @@ command_counters(const Options *options, const char *const *words, int word_coun
 			notice_set_level(NOTICE_DEBUG);
 		}
 		time_set_scale(options->runner.scale);
-		return ACTIONS[i].run(&request, options);
+		return possible(options, words[0]) ? ACTIONS[i].run(&request, options) : EXIT_CODE_USAGE;
 	}
 	return refuse_action(word_count > 0 ? words[0] : NULL);
 }

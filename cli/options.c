@@ -30,6 +30,8 @@
 #define REPORT_LIMIT_MAX 1000000000
 #define EVERY_DEFAULT_S 300
 #define EVERY_MAX_S 86400
+#define LOAD_MAX 100000
+#define LAG_MAX_MB 100000000
 
 /* Answers of getopt_long(): 1 for a word, letters below, rows of the table from here on. */
 #define WORD_ANSWER 1
@@ -64,6 +66,7 @@ typedef struct
 } OptionRow;
 
 #define IN_COUNTERS(member) (offsetof(Options, counters) + offsetof(CountersOptions, member))
+#define IN_REPAIR(member) (IN_COUNTERS(repair) + offsetof(CountersRepair, member))
 #define IN_RUNNER(member) (offsetof(Options, runner) + offsetof(RunnerConfig, member))
 
 /* clang-format off */
@@ -75,7 +78,8 @@ static const OptionRow ROWS[] = {
 	{"until-fail", 0, "COUNTERPROOF_UNTIL_FAIL", TYPE_FLAG, IN_RUNNER(until_fail), 0, 1, NULL,
 	 "repeat until something does not pass", FOR_RUN, false},
 	{"jobs", 0, "COUNTERPROOF_JOBS", TYPE_INT, IN_RUNNER(jobs), 1, JOBS_MAX, "N",
-	 "cases side by side (default: processors, at most 4); never changes the order of output.txt", FOR_RUNS, true},
+	 "cases side by side (default: processors, at most 4); never changes the order of output.txt; counters repair: workers "
+	 "(default 1)", FOR_RUNS | FOR_COUNTERS, true},
 	{"shard", 0, "COUNTERPROOF_SHARD", TYPE_SHARD, offsetof(Options, shard), 1, SHARDS_MAX, "I/N",
 	 "run the I-th of N parts of the selection", FOR_RUN | FOR_ALL | FOR_MUTANTS | FOR_CRASHPOINTS | FOR_LIST, true},
 	{"variant", 0, "COUNTERPROOF_VARIANT", TYPE_TEXT, IN_RUNNER(variant), 0, 0, "ID",
@@ -111,6 +115,26 @@ static const OptionRow ROWS[] = {
 	 "watch: end with 1 at the first drift", FOR_COUNTERS, false},
 	{"prometheus", 0, "COUNTERPROOF_PROMETHEUS", TYPE_TEXT, IN_COUNTERS(metrics), 0, 0, "FILE",
 	 "watch: replace this text file with each round's numbers", FOR_COUNTERS, false},
+	{"mode", 0, "COUNTERPROOF_MODE", TYPE_TEXT, IN_REPAIR(mode), 0, 0, "MODE",
+	 "repair: lock, snapshot, relative, outbox or maintenance (default: what is right for the writers; --explain)", FOR_COUNTERS, false},
+	{"dry-run", 0, "COUNTERPROOF_DRY_RUN", TYPE_FLAG, IN_REPAIR(dry_run), 0, 1, NULL,
+	 "repair: tell what would be done", FOR_COUNTERS, false},
+	{"record", 0, "COUNTERPROOF_RECORD", TYPE_FLAG, IN_REPAIR(record), 0, 1, NULL,
+	 "repair: keep what a dry run found in the history", FOR_COUNTERS, false},
+	{"explain", 0, "COUNTERPROOF_EXPLAIN", TYPE_FLAG, IN_REPAIR(explain), 0, 1, NULL,
+	 "repair: tell which mode is right for which writers, and what each costs", FOR_COUNTERS, false},
+	{"resume", 0, "COUNTERPROOF_RESUME", TYPE_TEXT, IN_REPAIR(resume), 0, 0, "RUN|last",
+	 "repair: go on with a run that stopped, or join one; last: the one that has not ended, else a new one", FOR_COUNTERS, false},
+	{"max-change", 0, "COUNTERPROOF_MAX_CHANGE", TYPE_INT, IN_REPAIR(max_change), 0, 100, "PERCENT",
+	 "repair: refuse when more of the counts, and at least 10, would become 0 (default 20)", FOR_COUNTERS, false},
+	{"yes", 0, "COUNTERPROOF_YES", TYPE_FLAG, IN_REPAIR(yes), 0, 1, NULL,
+	 "repair: however many counts become 0", FOR_COUNTERS, false},
+	{"pause-file", 0, "COUNTERPROOF_PAUSE_FILE", TYPE_TEXT, IN_REPAIR(pause_file), 0, 0, "FILE",
+	 "repair: wait between two chunks while this file is there", FOR_COUNTERS, false},
+	{"max-load", 0, "COUNTERPROOF_MAX_LOAD", TYPE_INT, IN_REPAIR(max_load), 1, LOAD_MAX, "N",
+	 "repair: wait while more than N queries of others are active", FOR_COUNTERS, false},
+	{"max-lag", 0, "COUNTERPROOF_MAX_LAG", TYPE_INT, IN_REPAIR(max_lag_mb), 1, LAG_MAX_MB, "MB",
+	 "repair: wait while a replica has more WAL than this to replay", FOR_COUNTERS, false},
 	{"timeout", 0, "COUNTERPROOF_TIMEOUT", TYPE_INT, IN_RUNNER(timeout_s), 1, TIMEOUT_MAX_S, "S",
 	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN", FOR_RUNS, true},
 	{"scale", 0, "COUNTERPROOF_SCALE", TYPE_REAL, IN_RUNNER(scale), 0.1, 1000, "F",
@@ -442,7 +466,8 @@ set_defaults(Options *options)
 				   .pg_major = PG_MAJOR_DEFAULT,
 				   .commit = "unknown"},
 		.shard = {.index = 1, .count = 1},
-		.counters = {.settle_s = SETTLE_DEFAULT_S, .report_limit = REPORT_LIMIT_DEFAULT, .every_s = EVERY_DEFAULT_S},
+		.counters = {.settle_s = SETTLE_DEFAULT_S, .report_limit = REPORT_LIMIT_DEFAULT, .every_s = EVERY_DEFAULT_S,
+					 .repair = {.max_change = COUNTERS_MAX_CHANGE_PERCENT}},
 	};
 }
 
@@ -819,6 +844,20 @@ append_replay(Options *options)
 	}
 }
 
+/* A number of cases side by side that nobody asked for is none of workers in somebody's database. */
+static void
+set_workers(Options *options)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++)
+	{
+		if (ROWS[i].offset == IN_RUNNER(jobs))
+		{
+			options->counters.repair.jobs =
+				given_where(options, &ROWS[i]) == GIVEN_NOWHERE ? 1 : options->runner.jobs;
+		}
+	}
+}
+
 bool
 options_read(Options *options, int argc, char **argv)
 {
@@ -827,6 +866,7 @@ options_read(Options *options, int argc, char **argv)
 	{
 		return false;
 	}
+	set_workers(options);
 	append_replay(options);
 	folders_find(options);
 	return true;

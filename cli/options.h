@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base.h"
+#include "counters.h"
 #include "crashpoints.h"
 #include "runner.h"
 
@@ -51,6 +52,7 @@ typedef struct
 	int every_s;
 	bool until_drift;
 	const char *metrics; /* NULL: none */
+	CountersRepair repair;
 } CountersOptions;
 
 typedef struct

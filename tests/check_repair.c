@@ -157,7 +157,6 @@ start_repair(void)
 
 		dup2(fd, STDOUT_FILENO);
 		dup2(fd, STDERR_FILENO);
-		interrupt_catch();
 		fd = (int) counters_repair(&request, &repair);
 		fflush(NULL);
 		_exit(fd);
@@ -709,6 +708,82 @@ START_TEST(a_baseline_beside_a_consumer)
 END_TEST
 
 
+/* --- history --- */
+
+/* `counters history`, into `output`. */
+static int
+run_history(void)
+{
+	char *path = output_path();
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0)
+	{
+		int code = freopen(path, "w", stdout) == NULL ? EXIT_CODE_BROKEN : (int) counters_history(&request);
+
+		fflush(NULL);
+		_exit(code);
+	}
+	free(path);
+	return await_repair(child);
+}
+
+START_TEST(since_when)
+{
+	expect_code(run_history(), EXIT_CODE_PASS);
+	expect_line("no run of repair yet");
+	five_rows();
+	expect_code(run_repair(), EXIT_CODE_PASS);
+	expect_code(run_history(), EXIT_CODE_PASS);
+	expect_line("since  id=3  wrong since before run 1 (");
+	repair.dry_run = true;
+	repair.record = true;
+	expect_code(run_repair(), EXIT_CODE_PASS);
+	run_sql("UPDATE par SET n = 8 WHERE id = 3");
+	expect_code(run_repair(), EXIT_CODE_FAIL);
+	expect_code(run_repair(), EXIT_CODE_FAIL);
+	repair.dry_run = false;
+	repair.record = false;
+	expect_code(run_repair(), EXIT_CODE_PASS);
+	expect_code(run_history(), EXIT_CODE_PASS);
+	expect_line(
+		"Scanned: 5  Correct: 4  Drifted: 1  Missing: 0  Not checkable: 0  Updated: 1  Inserted: 0  Still drifted: 0");
+	expect_line("since  id=3  right in run 2 (");
+	expect_line("wrong in run 3 (");
+	ck_assert_ptr_null(strstr(text_get(&output), "since  id=4"));
+	request.id = "4";
+	expect_code(run_history(), EXIT_CODE_PASS);
+	expect_line("since  id=4  wrong since before run 1 (");
+}
+END_TEST
+
+/* A consumer loses one event of item 2: of the events since the last good run, one is of this item. */
+START_TEST(since_which_events)
+{
+	char *like_folder = string_format("%s/like", request.sql);
+
+	ck_assert(like_create(lab, like_folder));
+	ck_assert(like_add_item(lab, 1, "item-lab-01"));
+	ck_assert(like_add_item(lab, 2, "item-lab-02"));
+	ck_assert(session_query(lab, NULL, "SELECT like_set(u, 1 + u % 2, true) FROM generate_series(1, 6) u", NO_ARGS));
+	run_sql("SELECT like_consume(ARRAY[1, 2, 3, 4]::bigint[])");
+	write_file(LIKES);
+	expect_code(run_repair(), EXIT_CODE_PASS);
+	expect_line("Correct: 2  Drifted: 0");
+	ck_assert(session_query(lab, NULL, "SELECT like_set(u, 1, true) FROM generate_series(7, 9) u", NO_ARGS));
+	run_sql("SELECT like_consume(ARRAY[5, 6, 7, 8, 9]::bigint[]); UPDATE like_count SET n = n - 1 WHERE item_id = 2");
+	expect_code(run_repair(), EXIT_CODE_PASS);
+	expect_code(run_history(), EXIT_CODE_PASS);
+	expect_line("since  item_id=2  right in run 1 (");
+	expect_line("stored=2 actual=3 diff=-1; events above 4, up to 9, of this key 5\n");
+	free(like_folder);
+}
+END_TEST
+
+
 static Suite *
 repair_suite(void)
 {
@@ -717,7 +792,8 @@ repair_suite(void)
 	TCase *races = tcase_create("races");
 	TCase *stopped = tcase_create("stopped");
 	TCase *guards = tcase_create("guards");
-	TCase *cases[] = {found, races, stopped, guards};
+	TCase *history = tcase_create("history");
+	TCase *cases[] = {found, races, stopped, guards, history};
 
 	for (size_t i = 0; i < LENGTH_OF(cases); i++)
 	{
@@ -747,6 +823,8 @@ repair_suite(void)
 	tcase_add_test(guards, a_pause_file_stops_it);
 	tcase_add_test(guards, an_unknown_lag_is_not_zero);
 	tcase_add_test(guards, a_row_that_cannot_be_had);
+	tcase_add_test(history, since_when);
+	tcase_add_test(history, since_which_events);
 	return suite;
 }
 

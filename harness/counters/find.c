@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report.h"
+
 /* Its rows that a repair is meant for (over, under, negative, NULL, missing) have a place, in the order of their keys. */
 #define FOUND "pg_temp.counterproof_found"
 
@@ -198,7 +200,6 @@ print_row(void *context, const SqlResult *row)
 {
 	const Counter *counter = context;
 	CounterDrift drift = {.class = (CounterClass) sql_int(row, 0, 0)};
-	Text line = {0};
 	int column = 1;
 
 	while (column <= counter->key_count)
@@ -211,10 +212,7 @@ print_row(void *context, const SqlResult *row)
 	drift.pending = text_or_null(row, column + 2);
 	drift.diff = text_or_null(row, column + 3);
 	drift.rows = sql_int(row, 0, column + 4);
-	drift_append(&line, counter, &drift);
-	printf("  %s  %s\n", counter_class_drifted(drift.class) ? "drift" : counter_class_name(drift.class),
-		   text_get(&line));
-	text_free(&line);
+	report_print_row(stdout, counter, &drift);
 	return true;
 }
 
@@ -223,6 +221,7 @@ print_rows(Session *session, const Counter *counter, int limit)
 {
 	Text sql = {0};
 	SqlStatus status;
+	int64_t rows;
 
 	text_append(&sql, "SELECT class, ");
 	counter_append_keys(&sql, counter, NULL, "text");
@@ -236,7 +235,13 @@ print_rows(Session *session, const Counter *counter, int limit)
 		report_error("cannot read what was found: %s", session_error(session)->message);
 	}
 	text_free(&sql);
-	return status == SQL_OK;
+	if (status != SQL_OK ||
+		!session_query_int(session, &rows, "SELECT count(*) FROM " FOUND " WHERE class > 1", NO_ARGS))
+	{
+		return false;
+	}
+	report_print_more(stdout, limit > 0 ? rows - limit : 0);
+	return true;
 }
 
 /* Append `id=42`, of the columns of a row. */

@@ -30,12 +30,12 @@ record_install(Session *session, const char *folder)
 
 	if (!session_query_int(session, &there,
 						   "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
-						   "WHERE nspname = 'counterproof' AND relname IN ('run', 'drift', 'summary')",
+						   "WHERE nspname = 'counterproof' AND relname IN ('run', 'drift', 'summary', 'since')",
 						   NO_ARGS))
 	{
 		return false;
 	}
-	if (there == 3)
+	if (there == 4)
 	{
 		return true;
 	}

@@ -6,6 +6,7 @@
 #include "connect.h"
 #include "find.h"
 #include "record.h"
+#include "report.h"
 #include "throttle.h"
 #include "verify.h"
 #include "worker.h"
@@ -62,7 +63,14 @@ mode_for(const CountersRepair *repair, const CounterSpec *spec)
 	row = repair->mode != NULL ? counter_mode_find(repair->mode) : counter_mode_default(spec->writers);
 	if (row == NULL && repair->mode != NULL)
 	{
-		report_error("there is no mode %s", repair->mode);
+		const char *names[MODE_MAINTENANCE + 1] = {NULL};
+
+		for (int i = 0; counter_modes[i].name != NULL && i < MODE_MAINTENANCE; i++)
+		{
+			names[i] = counter_modes[i].name;
+		}
+		report_error("there is no mode \"%s\"; the nearest is \"%s\"", repair->mode,
+					 string_nearest(repair->mode, names));
 		return NULL;
 	}
 	if (row == NULL)
@@ -110,42 +118,36 @@ explain_modes(const CounterSpec *spec)
 
 /* --- what is printed --- */
 
-static void
-print_scanned(const Job *job)
-{
-	const CounterTotals *totals = &job->found.totals;
-
-	printf("%s  Scanned: %lld  Correct: %lld  Drifted: %lld  Missing: %lld", job->counter->spec->name,
-		   (long long) totals_scanned(totals), (long long) totals_correct(totals), (long long) totals_drifted(totals),
-		   (long long) totals->keys[CLASS_MISSING]);
-}
-
 static bool
 print_found(Job *job)
 {
-	const CounterTotals *totals = &job->found.totals;
+	Text line = {0};
 
-	print_scanned(job);
-	printf("  Orphans: %lld  Not checkable: %lld\n", (long long) totals->keys[CLASS_ORPHAN],
-		   (long long) totals_not_checkable(totals));
+	report_append_totals(&line, &job->found.totals, true);
+	printf("%s  %s\n", job->counter->spec->name, text_get(&line));
+	text_free(&line);
 	return find_print(job->session, job->counter, &job->found, job->request->report_limit);
 }
 
 static void
 print_would(const Job *job)
 {
-	print_scanned(job);
-	if (totals_not_checkable(&job->found.totals) > 0)
+	int64_t not_checkable = totals_not_checkable(&job->found.totals);
+	Text line = {0};
+
+	report_append_totals(&line, &job->found.totals, false);
+	if (not_checkable > 0)
 	{
-		printf("  Not checkable: %lld", (long long) totals_not_checkable(&job->found.totals));
+		text_append(&line, "  Not checkable: %lld", (long long) not_checkable);
 	}
-	printf("  Would update: %lld  Would insert: %lld", (long long) job->found.would_update,
-		   (long long) job->found.would_insert);
+	text_append(&line, "  Would update: %lld  Would insert: %lld", (long long) job->found.would_update,
+				(long long) job->found.would_insert);
 	if (job->found.would_refuse > 0)
 	{
-		printf("  Would stay: %lld", (long long) job->found.would_refuse);
+		text_append(&line, "  Would stay: %lld", (long long) job->found.would_refuse);
 	}
-	printf("\n");
+	printf("%s  %s\n", job->counter->spec->name, text_get(&line));
+	text_free(&line);
 }
 
 /* A column that is being filled: how far it is. */
@@ -691,6 +693,7 @@ counters_repair(const CountersRequest *request, const CountersRepair *repair)
 	{
 		return EXIT_CODE_USAGE;
 	}
+	interrupt_catch();
 	config = counters_read(request);
 	if (config == NULL)
 	{

@@ -124,11 +124,29 @@ print_in_flight(FILE *stream, const Finding *finding)
 			finding->arrived + finding->moving, finding->arrived, finding->moving, (double) finding->waited_ms / 1000);
 }
 
+void
+report_print_row(FILE *stream, const Counter *counter, const CounterDrift *drift)
+{
+	Text line = {0};
+
+	drift_append(&line, counter, drift);
+	fprintf(stream, "  %s  %s\n", word_of(drift->class), text_get(&line));
+	text_free(&line);
+}
+
+void
+report_print_more(FILE *stream, int64_t more)
+{
+	if (more > 0)
+	{
+		fprintf(stream, "  and %" PRId64 " more (--limit-report 0 prints all)\n", more);
+	}
+}
+
 static bool
 print_rows(FILE *stream, const Finding *finding, int limit)
 {
 	CounterDrift drift = {0};
-	Text line = {0};
 	int64_t shown = 0;
 
 	if (finding->obstacle != NULL)
@@ -141,16 +159,10 @@ print_rows(FILE *stream, const Finding *finding, int limit)
 	}
 	while ((limit == 0 || shown < limit) && spool_next(finding->rows, finding->counter, &drift))
 	{
-		text_clear(&line);
-		drift_append(&line, finding->counter, &drift);
-		fprintf(stream, "  %s  %s\n", word_of(drift.class), text_get(&line));
+		report_print_row(stream, finding->counter, &drift);
 		shown++;
 	}
-	if (shown < spool_count(finding->rows))
-	{
-		fprintf(stream, "  and %" PRId64 " more (--limit-report 0 prints all)\n", spool_count(finding->rows) - shown);
-	}
-	text_free(&line);
+	report_print_more(stream, spool_count(finding->rows) - shown);
 	return true;
 }
 

@@ -70,3 +70,22 @@ CREATE OR REPLACE VIEW counterproof.summary AS
 			count(*) FILTER (WHERE d.pass > 1) AS found_late
 		FROM counterproof.run r LEFT JOIN counterproof.drift d USING (run)
 		GROUP BY r.run;
+
+-- Since when a key has been wrong: the last whole run that ended with it right, if there is one, and the first after it that found
+-- it wrong. What made it wrong came between the two. With an outbox it is one of the events above good_seq, up to bad_seq, if it was
+-- an event: those up to good_seq had taken effect when the good run read, and it was right.
+CREATE OR REPLACE VIEW counterproof.since AS
+	SELECT last.counter, last.key, last.run AS last_run, good.run AS good_run, good.found AS good_at,
+			good.applied_seq AS good_seq, bad.run AS bad_run, bad.found AS bad_at, bad.last_seq AS bad_seq,
+			bad.stored, bad.actual, bad.diff
+		FROM (SELECT r.counter, d.key, max(r.run) AS run
+			FROM counterproof.run r JOIN counterproof.drift d USING (run) GROUP BY r.counter, d.key) last
+		LEFT JOIN LATERAL (SELECT r.run, r.found, r.applied_seq
+			FROM counterproof.run r LEFT JOIN counterproof.drift d ON d.run = r.run AND d.key = last.key
+			WHERE r.counter = last.counter AND r.run < last.run AND r.found IS NOT NULL AND
+				CASE WHEN d.run IS NULL THEN r.one_key IS NULL ELSE r.state = 'finished' AND d.remainder IS NULL END
+			ORDER BY r.run DESC LIMIT 1) good ON true
+		JOIN LATERAL (SELECT r.run, r.found, r.last_seq, d.stored, d.actual, d.diff
+			FROM counterproof.run r JOIN counterproof.drift d ON d.run = r.run AND d.key = last.key
+			WHERE r.counter = last.counter AND r.run > coalesce(good.run, 0)
+			ORDER BY r.run LIMIT 1) bad ON true;
