@@ -128,22 +128,43 @@ append_insert(Text *sql, const Counter *counter)
 	text_append(sql, "] COLLATE \"C\" AS key, t.%s::text AS became)", counter->column.quoted);
 }
 
-/* The claimed keys are closed; parameters behind the keys: the run and the places. */
+/*
+ * `mine`: the claimed keys, and where their rows of drift are; parameters behind the keys: the run and the places. How many there
+ * are the planner knows from the arrays alone: what it believes of drift is of the runs before this one. OFFSET 0: a probe for
+ * each, whatever it believes.
+ */
 static void
-append_close(Text *sql, const Counter *counter)
+append_mine(Text *sql, const Counter *counter)
 {
 	int next = counter->key_count + 1;
 
+	text_append(sql, ", mine AS MATERIALIZED (SELECT d.at, ARRAY[");
+	counter_append_keys(sql, counter, "u", NULL);
+	text_append(sql, "] COLLATE \"C\" AS key, d.wrong FROM unnest($%d::bigint[]", next + 1);
+	for (int i = 0; i < counter->key_count; i++)
+	{
+		text_append(sql, ", $%d::text[]", i + 1);
+	}
+	text_append(sql, ") u(place, ");
+	counter_append_keys(sql, counter, NULL, NULL);
+	text_append(sql,
+				") CROSS JOIN LATERAL (SELECT x.ctid AS at, coalesce(x.remainder, x.diff) AS wrong "
+				"FROM counterproof.drift x WHERE x.run = $%d AND x.place = u.place OFFSET 0) d)",
+				next);
+}
+
+/* The claimed keys are closed. */
+static void
+append_close(Text *sql)
+{
 	text_append(
 		sql,
 		" UPDATE counterproof.drift d SET became = coalesce(w.became, a.became), repaired = clock_timestamp(), "
 		"outcome = CASE WHEN w.key IS NOT NULL THEN 'updated' WHEN a.key IS NOT NULL THEN 'inserted' "
 		"WHEN n.class BETWEEN 2 AND 7 THEN 'left' ELSE 'healed' END, "
 		"changed = d.changed OR n.stored::text IS DISTINCT FROM d.stored OR n.actual::text IS DISTINCT FROM d.actual "
-		"FROM counterproof.drift m LEFT JOIN now n ON n.key = m.key LEFT JOIN written w ON w.key = m.key "
-		"LEFT JOIN added a ON a.key = m.key "
-		"WHERE d.run = $%d AND d.place = ANY ($%d) AND m.run = $%d AND m.place = d.place AND m.place = ANY ($%d)",
-		next, next + 1, next, next + 1);
+		"FROM mine m LEFT JOIN now n ON n.key = m.key LEFT JOIN written w ON w.key = m.key "
+		"LEFT JOIN added a ON a.key = m.key WHERE d.ctid = m.at");
 }
 
 /* Recount and write what is wrong now; the old value decides nothing but whether there is anything to write. */
@@ -153,33 +174,34 @@ append_absolute(Text *sql, const Counter *counter)
 	append_now(sql, counter);
 	append_update(sql, counter);
 	append_insert(sql, counter);
-	append_close(sql, counter);
+	append_mine(sql, counter);
+	append_close(sql);
 }
 
 /* Take off what the row was wrong by in the reading. Closing the key in the same transaction is what makes it once. */
 static void
 append_relative(Text *sql, const Counter *counter)
 {
-	int next = counter->key_count + 1;
+	const char *column = counter->column.quoted;
 
-	text_append(sql,
-				"WITH claimed AS (SELECT d.key, coalesce(d.remainder, d.diff)::numeric AS diff "
-				"FROM counterproof.drift d WHERE d.run = $%d AND d.place = ANY ($%d)), "
-				"written AS (UPDATE %s t SET %s = t.%s - c.diff FROM (SELECT k.*, ",
-				next, next + 1, counter->target.quoted, counter->column.quoted, counter->column.quoted);
+	text_append(sql, "WITH now AS MATERIALIZED (SELECT k.*, ");
 	append_key_array(sql, counter, "k");
 	text_append(sql, " AS key FROM (");
 	counter_append_key_table(sql, counter, 1);
-	text_append(sql, ") k) n JOIN claimed c USING (key) WHERE t.%s IS NOT NULL AND ", counter->column.quoted);
+	text_append(sql, ") k)");
+	append_mine(sql, counter);
+	text_append(
+		sql,
+		", written AS (UPDATE %s t SET %s = t.%s - m.wrong::numeric FROM now n JOIN mine m USING (key) WHERE t.%s IS NOT NULL AND ",
+		counter->target.quoted, column, column, column);
 	counter_append_match_target(sql, counter, "t", "n");
 	text_append(sql,
-				" RETURNING c.key, t.%s::text AS became, (t.%s + c.diff)::text AS was) "
+				" RETURNING n.key, t.%s::text AS became, t.%s + m.wrong::numeric AS was) "
 				"UPDATE counterproof.drift d SET became = w.became, repaired = clock_timestamp(), "
 				"outcome = CASE WHEN w.key IS NOT NULL THEN 'updated' ELSE 'left' END, "
-				"changed = d.changed OR w.was::numeric IS DISTINCT FROM d.stored::numeric "
-				"FROM counterproof.drift m LEFT JOIN written w ON w.key = m.key "
-				"WHERE d.run = $%d AND d.place = ANY ($%d) AND m.run = $%d AND m.place = d.place",
-				counter->column.quoted, counter->column.quoted, next, next + 1, next);
+				"changed = d.changed OR w.was IS DISTINCT FROM d.stored::numeric "
+				"FROM mine m LEFT JOIN written w ON w.key = m.key WHERE d.ctid = m.at",
+				column, column);
 }
 
 void
@@ -406,15 +428,13 @@ chunk_give_up(Chunk *chunk)
 static void
 append_look(Text *sql, const Counter *counter)
 {
-	int next = counter->key_count + 1;
-
 	append_now(sql, counter);
+	append_mine(sql, counter);
 	text_append(sql,
-				" UPDATE counterproof.drift d SET remainder = CASE WHEN n.class BETWEEN 2 AND 7 "
-				"THEN coalesce((" DIFF ")::text, 'none') END "
-				"FROM counterproof.drift m LEFT JOIN now n ON n.key = m.key "
-				"WHERE d.run = $%d AND d.place = ANY ($%d) AND m.run = $%d AND m.place = d.place",
-				next, next + 1, next);
+				" UPDATE counterproof.drift d SET remainder = r.remainder FROM (SELECT m.at, CASE WHEN n.class BETWEEN "
+				"2 AND 7 THEN coalesce((" DIFF ")::text, 'none') END AS remainder "
+				"FROM mine m LEFT JOIN now n ON n.key = m.key) r "
+				"WHERE d.ctid = r.at AND d.remainder IS DISTINCT FROM r.remainder");
 }
 
 static bool
