@@ -68,6 +68,8 @@ print_words(const Command *command)
 		printf(
 			"\ncheck    compare counts with what they are derived from; writes nothing, locks no row\n"
 			"watch    the same again and again, a line a round\n"
+			"repair   recount what is wrong, in portions, and verify; counterproof.run and .drift keep what was done\n"
+			"history  the runs of repair, and since when keys have been wrong\n"
 			"explain  what is known about a counter, and which way to repair is right for its writers\n"
 			"init     write a starting FILE from foreign keys and columns named like counts\n"
 			"\nFILE is YAML, NAME a counter in it; counters/README.md has all of it. The database is that of --server CONNINFO, else of\n"

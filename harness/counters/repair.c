@@ -65,7 +65,7 @@ mode_for(const CountersRepair *repair, const CounterSpec *spec)
 	{
 		const char *names[MODE_MAINTENANCE + 1] = {NULL};
 
-		for (int i = 0; counter_modes[i].name != NULL && i < MODE_MAINTENANCE; i++)
+		for (int i = 0; i < MODE_MAINTENANCE && counter_modes[i].name != NULL; i++)
 		{
 			names[i] = counter_modes[i].name;
 		}
