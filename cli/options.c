@@ -466,7 +466,9 @@ set_defaults(Options *options)
 				   .pg_major = PG_MAJOR_DEFAULT,
 				   .commit = "unknown"},
 		.shard = {.index = 1, .count = 1},
-		.counters = {.settle_s = SETTLE_DEFAULT_S, .report_limit = REPORT_LIMIT_DEFAULT, .every_s = EVERY_DEFAULT_S,
+		.counters = {.settle_s = SETTLE_DEFAULT_S,
+					 .report_limit = REPORT_LIMIT_DEFAULT,
+					 .every_s = EVERY_DEFAULT_S,
 					 .repair = {.max_change = COUNTERS_MAX_CHANGE_PERCENT}},
 	};
 }
@@ -852,8 +854,7 @@ set_workers(Options *options)
 	{
 		if (ROWS[i].offset == IN_RUNNER(jobs))
 		{
-			options->counters.repair.jobs =
-				given_where(options, &ROWS[i]) == GIVEN_NOWHERE ? 1 : options->runner.jobs;
+			options->counters.repair.jobs = given_where(options, &ROWS[i]) == GIVEN_NOWHERE ? 1 : options->runner.jobs;
 		}
 	}
 }
