@@ -82,8 +82,9 @@ expect(const char *sql, int64_t expected)
 static void
 write_file(const char *yaml)
 {
-	char *path = string_format("%s/counters.yaml", folder);
+	static char path[64];
 
+	ck_assert_int_lt(snprintf(path, sizeof(path), "%s/counters.yaml", folder), (int) sizeof(path));
 	ck_assert(file_replace(path, yaml));
 	request.file = path;
 }

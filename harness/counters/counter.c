@@ -274,8 +274,8 @@ column_free(CounterColumn *column)
 	free(column->collate);
 }
 
-void
-counter_free(Counter *counter)
+static void
+parts_free(Counter *counter)
 {
 	CounterTable *tables[] = {&counter->target,    &counter->source, &counter->parent,   &counter->outbox,
 							  &counter->processed, &counter->last,   &counter->watermark};
@@ -283,10 +283,6 @@ counter_free(Counter *counter)
 								&counter->base_seq,        &counter->processed_seq, &counter->last_column,
 								&counter->watermark_column};
 
-	if (counter == NULL)
-	{
-		return;
-	}
 	for (size_t i = 0; i < LENGTH_OF(tables); i++)
 	{
 		free(tables[i]->quoted);
@@ -302,6 +298,15 @@ counter_free(Counter *counter)
 		column_free(&counter->parent_key[i]);
 		column_free(&counter->outbox_key[i]);
 	}
-	free(counter->obstacle);
-	free(counter);
+}
+
+void
+counter_free(Counter *counter)
+{
+	if (counter != NULL)
+	{
+		parts_free(counter);
+		free(counter->obstacle);
+		free(counter);
+	}
 }

@@ -181,7 +181,12 @@ print_since(const History *history)
 	text_append(&sql, list.count > 0 ? "true"
 									 : "last_run = (SELECT max(run) FROM counterproof.run JOIN "
 									   "counterproof.drift USING (run) WHERE counter = $1)");
-	text_append(&sql, " ORDER BY bad_run, key LIMIT NULLIF($2::bigint, 0)");
+	text_append(&sql, " ORDER BY bad_run");
+	for (int i = 0; i < counter->key_count; i++)
+	{
+		text_append(&sql, ", key[%d]::%s", i + 1, counter->key[i].type);
+	}
+	text_append(&sql, " LIMIT NULLIF($2::bigint, 0)");
 	read = session_query(history->session, &since, text_get(&sql), args, list.count > 0 ? counter->key_count + 2 : 2);
 	for (int row = 0; read && row < sql_rows(since); row++)
 	{

@@ -387,6 +387,7 @@ repair_inside(Job *job, bool *allowed)
 	{
 		return false;
 	}
+	printf("  run    %lld, mode %s\n", (long long) job->run->run, job->mode->name);
 	fflush(stdout);
 	while (*allowed && job->run->state == RUN_REPAIRING)
 	{
