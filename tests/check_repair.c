@@ -522,6 +522,26 @@ START_TEST(the_repair_was_first)
 }
 END_TEST
 
+/* A fact whose count is still to come when the source is locked has the time to arrive; new ones wait for the end. */
+START_TEST(separate_transactions_in_maintenance)
+{
+	pid_t child;
+
+	run_sql("INSERT INTO par VALUES (1, 5); INSERT INTO ch (pid) VALUES (1), (1), (1), (1)");
+	write_file(COUNTER "separate_transaction}\n");
+	repair.mode = "maintenance";
+	child = start_repair();
+	await_output("the source is locked");
+	run_sql("UPDATE par SET n = n + 1");
+	ck_assert(session_send(other, "INSERT INTO ch (pid) VALUES (1)", NO_ARGS));
+	await_sql("SELECT count(*) FROM pg_locks WHERE NOT granted");
+	expect_code(await_repair(child), EXIT_CODE_PASS);
+	expect_line("stored=6 actual=4 diff=+2");
+	expect("SELECT n FROM par", 4);
+	ck_assert_int_eq(session_await(other, NULL, deadline_in_ms(WAIT_MS)), SQL_OK);
+}
+END_TEST
+
 
 /* --- stopped and resumed --- */
 
@@ -560,6 +580,9 @@ START_TEST(killed_and_resumed)
 	ck_assert(session_execute(other, "ROLLBACK"));
 	await_gone();
 	repair.resume = "1";
+	repair.mode = "maintenance";
+	expect_code(run_repair(), EXIT_CODE_USAGE);
+	repair.mode = NULL;
 	expect_code(run_repair(), EXIT_CODE_PASS);
 	expect_line("run 1, mode");
 	expect_line("10 of 40 keys are done");
@@ -869,6 +892,7 @@ repair_suite(void)
 	tcase_add_loop_test(races, the_writer_was_first_and_commits, 0, LENGTH_OF(modes));
 	tcase_add_loop_test(races, the_writer_was_first_and_rolls_back, 0, LENGTH_OF(modes));
 	tcase_add_loop_test(races, the_repair_was_first, 0, LENGTH_OF(modes));
+	tcase_add_test(races, separate_transactions_in_maintenance);
 	tcase_add_test(races, a_baseline_beside_a_consumer);
 	tcase_add_loop_test(stopped, killed_and_resumed, 0, LENGTH_OF(modes) - 1);
 	tcase_add_test(stopped, a_later_run_supersedes_one_that_stopped);

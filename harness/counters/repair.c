@@ -498,6 +498,11 @@ run_fits(const Job *job)
 					 job->run->counter);
 		return EXIT_CODE_USAGE;
 	}
+	if (job->repair->mode != NULL && strcmp(job->repair->mode, job->run->mode->name) != 0)
+	{
+		report_error("run %lld was begun in mode %s", (long long) job->run->run, job->run->mode->name);
+		return EXIT_CODE_USAGE;
+	}
 	if (job->run->state == RUN_SUPERSEDED)
 	{
 		report_error("run %lld of %s was superseded by a later one", (long long) job->run->run, job->run->counter);
