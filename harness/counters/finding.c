@@ -266,11 +266,25 @@ bounds_advance(Bounds *bounds, int key_count)
 	bounds->upper = false;
 }
 
+/* A key that is another one when it comes back as a text would be found above itself for ever. */
+static bool
+bounds_grow(Look *look, const Bounds *bounds)
+{
+	int key_count = look->counter->key_count;
+	bool same = bounds->lower && bounds->upper;
+
+	for (int i = 0; same && i < key_count; i++)
+	{
+		same = strcmp(bounds->values[i], bounds->values[key_count + i]) == 0;
+	}
+	return !same || obstruct(look, "the key's text does not stand for the key");
+}
+
 static bool
 scan_chunk(Look *look, Bounds *bounds, int keys)
 {
 	SqlArg args[2 * COUNTER_KEY_MAX];
-	bool done = begin(look) && bounds_find_upper(look, bounds, keys);
+	bool done = begin(look) && bounds_find_upper(look, bounds, keys) && bounds_grow(look, bounds);
 
 	if (done)
 	{
