@@ -225,7 +225,8 @@ START_TEST(counters_have_options_of_their_own)
 	ck_assert_int_eq(options.counters.every_s, 300);
 	ck_assert_int_eq(options.counters.settle_s, 2);
 	ck_assert_int_eq(options.counters.report_limit, 100);
-	ck_assert(read_words("counters watch --config x --every 2h"));
+	ck_assert(read_words("counters watch --config x --every 2h --sample 9"));
+	ck_assert_int_eq(options.sample, 9);
 	ck_assert_int_eq(options.counters.every_s, 7200);
 	assert_refused("counters check -c", "-c needs a value: FILE");
 	assert_refused("counters check --id 7 --sample 3",

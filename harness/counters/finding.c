@@ -150,6 +150,14 @@ scan_one(Look *look)
 	return done || obstruct(look, "not a key of this counter");
 }
 
+/* All are of one snapshot: what was drawn has to be found again, else nothing was looked at, and nothing is right. */
+static bool
+all_found(Look *look, int drawn)
+{
+	return look->counter->spec->target_where != NULL || totals_scanned(&look->finding->totals) >= drawn ||
+		   obstruct(look, "the key's text does not stand for the key");
+}
+
 /* Drawn by a hash with the seed in it: the same keys for the same seed, whatever the order on disk. */
 static bool
 scan_sample(Look *look)
@@ -157,7 +165,7 @@ scan_sample(Look *look)
 	bool parent = look->counter->parent.quoted != NULL;
 	CounterKeys keys = {.kind = KEYS_ALL};
 	CounterKeyList list = {0};
-	SqlResult *result;
+	SqlResult *result = NULL;
 	Text sql = {0};
 	bool done;
 
@@ -188,8 +196,8 @@ scan_sample(Look *look)
 		}
 		key_list_add(&list, look->counter, key);
 	}
-	done = done && scan_list(look, &list);
-	sql_free(done ? result : NULL);
+	done = done && scan_list(look, &list) && all_found(look, list.count);
+	sql_free(result);
 	key_list_free(&list);
 	text_free(&sql);
 	return done;
