@@ -1,6 +1,6 @@
 /*
  * counters repair against a real server, which the environment names: COUNTERPROOF_TEST_CONNINFO, a superuser of a private
- * server, and COUNTERPROOF_SQL. Each test has a database of its own. Writers are the test's own sessions, and the repair
+ * server, COUNTERPROOF_SQL and COUNTERPROOF_PROGRAMS. Each test has a database of its own. Writers are the test's own sessions, and the repair
  * is a process, which waits where the test makes it wait.
  */
 #include "counters.h"
@@ -106,8 +106,8 @@ setup(void)
 			"CREATE TABLE written (id integer);"
 			"CREATE FUNCTION note_write() RETURNS trigger LANGUAGE plpgsql AS "
 			"$$BEGIN INSERT INTO written VALUES (NEW.id); RETURN NEW; END$$");
-	request = (CountersRequest){.conninfo = database, .sql = getenv("COUNTERPROOF_SQL"), .report_limit = 20};
-	repair = (CountersRepair){.max_change = COUNTERS_MAX_CHANGE_PERCENT};
+	request = (CountersRequest){.conninfo = database, .sql = getenv("COUNTERPROOF_SQL")};
+	repair = (CountersRepair){.mode = NULL};
 	write_file(COUNTER "same_transaction}\n");
 }
 
@@ -143,8 +143,73 @@ output_path(void)
 	return string_format("%s/output", folder);
 }
 
+static void
+say(const char **argv, int *count, const char *option, const char *value)
+{
+	argv[(*count)++] = option;
+	if (value != NULL)
+	{
+		argv[(*count)++] = value;
+	}
+}
+
+static void
+say_number(const char **argv, int *count, const char *option, int number)
+{
+	if (number != 0)
+	{
+		say(argv, count, option, string_format("%d", number));
+	}
+}
+
+/* What the request and the repair say, as the command line has it; its memory goes with the child. */
+static void
+execute(const char *action)
+{
+	const char *argv[40] = {NULL};
+	int count = 0;
+
+	say(argv, &count, string_format("%s/counterproof", getenv("COUNTERPROOF_PROGRAMS")), "counters");
+	say(argv, &count, action, NULL);
+	say(argv, &count, "-c", request.file);
+	say(argv, &count, "--server", request.conninfo);
+	say_number(argv, &count, "--chunk", request.chunk);
+	say_number(argv, &count, "--jobs", repair.jobs);
+	say_number(argv, &count, "--max-lag", repair.max_lag_mb);
+	if (request.id != NULL)
+	{
+		say(argv, &count, "--id", request.id);
+	}
+	if (repair.mode != NULL)
+	{
+		say(argv, &count, "--mode", repair.mode);
+	}
+	if (repair.resume != NULL)
+	{
+		say(argv, &count, "--resume", repair.resume);
+	}
+	if (repair.pause_file != NULL)
+	{
+		say(argv, &count, "--pause-file", repair.pause_file);
+	}
+	if (repair.dry_run)
+	{
+		say(argv, &count, "--dry-run", NULL);
+	}
+	if (repair.record)
+	{
+		say(argv, &count, "--record", NULL);
+	}
+	if (repair.yes)
+	{
+		say(argv, &count, "--yes", NULL);
+	}
+	execv(argv[0], (char *const *) argv);
+	_exit(EXIT_CODE_BROKEN);
+}
+
 static pid_t
-start_repair(void)
+start(const char *action)
 {
 	char *path = output_path();
 	pid_t child;
@@ -158,12 +223,16 @@ start_repair(void)
 
 		dup2(fd, STDOUT_FILENO);
 		dup2(fd, STDERR_FILENO);
-		fd = (int) counters_repair(&request, &repair);
-		fflush(NULL);
-		_exit(fd);
+		execute(action);
 	}
 	free(path);
 	return child;
+}
+
+static pid_t
+start_repair(void)
+{
+	return start("repair");
 }
 
 /* Its exit code, or minus the signal that ended it. */
@@ -715,25 +784,10 @@ END_TEST
 
 /* --- history --- */
 
-/* `counters history`, into `output`. */
 static int
 run_history(void)
 {
-	char *path = output_path();
-	pid_t child;
-
-	fflush(NULL);
-	child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0)
-	{
-		int code = freopen(path, "w", stdout) == NULL ? EXIT_CODE_BROKEN : (int) counters_history(&request);
-
-		fflush(NULL);
-		_exit(code);
-	}
-	free(path);
-	return await_repair(child);
+	return await_repair(start("history"));
 }
 
 START_TEST(since_when)
@@ -744,8 +798,7 @@ START_TEST(since_when)
 	expect_code(run_repair(), EXIT_CODE_PASS);
 	expect_code(run_history(), EXIT_CODE_PASS);
 	expect_line("since  id=3  wrong since before run 1 (");
-	repair.dry_run = true;
-	repair.record = true;
+	repair = (CountersRepair){.dry_run = true, .record = true};
 	expect_code(run_repair(), EXIT_CODE_PASS);
 	run_sql("UPDATE par SET n = 8 WHERE id = 3");
 	expect_code(run_repair(), EXIT_CODE_FAIL);
@@ -839,9 +892,12 @@ main(void)
 	int code;
 
 	server = getenv("COUNTERPROOF_TEST_CONNINFO");
-	if (server == NULL || getenv("COUNTERPROOF_SQL") == NULL || mkdtemp(folder) == NULL)
+	if (server == NULL || getenv("COUNTERPROOF_SQL") == NULL || getenv("COUNTERPROOF_PROGRAMS") == NULL ||
+		mkdtemp(folder) == NULL)
 	{
-		fprintf(stderr, "COUNTERPROOF_TEST_CONNINFO and COUNTERPROOF_SQL must be set, and /tmp be writable\n");
+		fprintf(stderr,
+				"COUNTERPROOF_TEST_CONNINFO, COUNTERPROOF_SQL and COUNTERPROOF_PROGRAMS must be set, and /tmp be "
+				"writable\n");
 		return EXIT_FAILURE;
 	}
 	database = session_conninfo_for(server, DATABASE);
