@@ -224,8 +224,13 @@ build_failed() { # log
 
 # Sets major, and whether a server and a client are needed at all; options are judged by the lab itself.
 read_options() {
-	local argument last=''
+	local argument last='' clocks=false others=false
 	for argument; do
+		case $argument in
+			clocks | clocks/*) clocks=true ;;
+			-*) ;;
+			*) others=true ;;
+		esac
 		case $argument in
 			--pg=*) major=${argument#*=} ;;
 			isolation | isolation/* | all) wants_client=true ;;
@@ -236,6 +241,9 @@ read_options() {
 		fi
 		last=$argument
 	done
+	if $clocks && ! $others; then
+		wants_server=false # that suite starts none
+	fi
 }
 
 # pgbench lies in Debian's server package, whose installation would start a cluster: it is unpacked, not installed.

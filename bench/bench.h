@@ -34,5 +34,6 @@ extern bool bench_crashpoints(const Bench *bench) MUST_CHECK;
 extern bool bench_counters(const Bench *bench, Cluster *cluster) MUST_CHECK;
 extern bool bench_isolation(const Bench *bench, Cluster *cluster) MUST_CHECK;
 extern bool bench_spec(const Bench *bench, Cluster *cluster) MUST_CHECK;
+extern bool bench_clocks(const Bench *bench) MUST_CHECK;
 
 #endif

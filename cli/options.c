@@ -652,6 +652,7 @@ static const Conflict CONFLICTS[] = {
 	{"until-fail", "repeat", false, "one repeats without end, the other a number of times"},
 	{"keep", "until-fail", false, "only the server of a single round can be left up"},
 	{"keep", "repeat", false, "only the server of a single round can be left up"},
+	{"id", "sample", false, "one names the key, the other draws keys"},
 };
 
 /* What the command does not know is refused on its line, and forgotten when it comes from the environment. */

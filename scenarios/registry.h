@@ -47,7 +47,20 @@
 	SCENARIO(isolation_like_wrapped) \
 	SCENARIO(isolation_repair) \
 	SCENARIO(isolation_two_deletes) \
-	SCENARIO(isolation_counter_rows)
+	SCENARIO(isolation_counter_rows) \
+	SCENARIO(clocks_relations) \
+	SCENARIO(clocks_receive) \
+	SCENARIO(clocks_refused) \
+	SCENARIO(clocks_history) \
+	SCENARIO(clocks_scalars) \
+	SCENARIO(clocks_pruned) \
+	SCENARIO(clocks_reused) \
+	SCENARIO(clocks_payloads) \
+	SCENARIO(clocks_context) \
+	SCENARIO(clocks_merging) \
+	SCENARIO(clocks_siblings) \
+	SCENARIO(clocks_growth) \
+	SCENARIO(clocks_dotted)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

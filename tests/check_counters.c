@@ -251,6 +251,18 @@ static const Kind KINDS[] = {
 	 "  over: 3  under: 1  negative: 0  NULL: 0\n  drift  id=B stored=2 actual=1 diff=+1\n"
 	 "  drift  id=\"NULL\" stored=1 actual=0 diff=+1\n  drift  id=\"two\\x0alines\" stored=3 actual=0 diff=+3\n"
 	 "  drift  id=\"x, \\\"y\\\" {z}\\\\\" stored=0 actual=1 diff=-1\nexit 1\n"},
+	{"types whose bare names are short",
+	 "CREATE TABLE media (id char(6), part bit(4), n int, PRIMARY KEY (id, part)); CREATE TABLE usage (media_id char(8), part bit(4));"
+	 "INSERT INTO media VALUES ('ab', B'1010', 1), ('abc', B'1010', 1), ('abc', B'1011', 1); INSERT INTO usage VALUES ('ab', B'1010'), ('abc', B'1011'), ('abc', B'1011')",
+	 "counters:\n  - name: m\n    target: media\n    key: [id, part]\n    column: n\n    source: usage\n    source_key: [media_id, part]\n",
+	 "m  Scanned: 3  Correct: 1  Drifted: 2  Missing: 0  Orphans: 0  Not checkable: 0\n"
+	 "  over: 1  under: 1  negative: 0  NULL: 0\n  drift  id=abc part=1010 stored=1 actual=0 diff=+1\n  drift  id=abc part=1011 stored=1 actual=2 diff=-1\nexit 1\n"},
+	{"domains and enums",
+	 "CREATE TYPE kind AS ENUM ('post', 'page'); CREATE DOMAIN number AS int CHECK (VALUE > 0); CREATE TABLE media (id number, what kind, n int, PRIMARY KEY (id, what)); CREATE TABLE usage (media_id int, what kind);"
+	 "INSERT INTO media VALUES (1, 'post', 1), (1, 'page', 1); INSERT INTO usage VALUES (1, 'page')",
+	 "counters:\n  - name: m\n    target: media\n    key: [id, what]\n    column: n\n    source: usage\n    source_key: [media_id, what]\n",
+	 "m  Scanned: 2  Correct: 1  Drifted: 1  Missing: 0  Orphans: 0  Not checkable: 0\n"
+	 "  over: 1  under: 0  negative: 0  NULL: 0\n  drift  id=1 what=post stored=1 actual=0 diff=+1\nexit 1\n"},
 	{"composite",
 	 "CREATE TABLE stat (a int, b text, n bigint, PRIMARY KEY (a, b)); CREATE TABLE item (b2 text, a2 int);"
 	 "INSERT INTO stat VALUES (1, 'x', 1), (1, 'y', 1), (2, 'x', 0); INSERT INTO item VALUES ('x', 1), ('x', 2), ('z', 1), ('x', NULL), (NULL, 1)",

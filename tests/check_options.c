@@ -212,14 +212,12 @@ END_TEST
 
 START_TEST(counters_have_options_of_their_own)
 {
-	ck_assert(
-		read_words("counters check -c x.yaml name --chunk 500 --id 7 --limit-report 0 --json --settle 3 --sample 9"));
+	ck_assert(read_words("counters check -c x.yaml name --chunk 500 --id 7 --limit-report 0 --json --settle 3"));
 	ck_assert_str_eq(options.counters.file, "x.yaml");
 	ck_assert_str_eq(options.counters.id, "7");
 	ck_assert_int_eq(options.counters.chunk, 500);
 	ck_assert_int_eq(options.counters.report_limit, 0);
 	ck_assert_int_eq(options.counters.settle_s, 3);
-	ck_assert_int_eq(options.sample, 9);
 	ck_assert(options.counters.json);
 	ck_assert_int_eq(options.word_count, 3);
 	ck_assert(read_words("counters watch -cx.yaml --every 5m --until-drift --prometheus /m"));
@@ -227,9 +225,12 @@ START_TEST(counters_have_options_of_their_own)
 	ck_assert_int_eq(options.counters.every_s, 300);
 	ck_assert_int_eq(options.counters.settle_s, 2);
 	ck_assert_int_eq(options.counters.report_limit, 100);
-	ck_assert(read_words("counters watch --config x --every 2h"));
+	ck_assert(read_words("counters watch --config x --every 2h --sample 9"));
+	ck_assert_int_eq(options.sample, 9);
 	ck_assert_int_eq(options.counters.every_s, 7200);
 	assert_refused("counters check -c", "-c needs a value: FILE");
+	assert_refused("counters check --id 7 --sample 3",
+				   "--id cannot go with --sample: one names the key, the other draws keys");
 	assert_refused("counters watch --every 25h",
 				   "--every takes a time such as 30s or 5m, from 1s to 86400s, not \"25h\"");
 	assert_refused("counters watch --every 0", "--every takes a time such as 30s or 5m, from 1s to 86400s, not \"0\"");

@@ -21,7 +21,7 @@ files() { # find(1) expression
 # --- layers: includes point down, or sideways within a layer ---
 
 declare -A layers=(
-	[base]=0 [rng]=0
+	[base]=0 [rng]=0 [vclock]=0
 	[session]=1 [proc]=1 [reaper]=1 [yaml_file]=1
 	[cluster]=2 [history]=2 [proxy]=2
 	[point]=3 [fault]=3 [actor]=3 [oracle]=3

@@ -50,6 +50,7 @@ for jobs in 1 2; do
 	judge 0 "$specs/../../sql/isolation/unrelated_keys.spec" '6 of the retries after 40001 .*: false conflict possible'
 	judge 1 "$specs/lost_update.spec" '12 x a committed; b committed; not serializable: lost update \(P4\)' \
 		'rb answered \(10\), serially \(11\)' 'FAIL +serializable; .* got 2 of 14$'
+	judge 1 "$specs/blind.spec" 'not serializable; nearest is the serial order' '!\((P4|G)'
 	judge 0 "$specs/deadlock.spec" ' x a 40P01 at a2 after a wait, committed in attempt 2; b committed; as in' 'serial order a b'
 	judge 0 "$specs/killed.spec" '2 x one lost; two committed; as in the serial order two' \
 		'die: kill one: fired in 1 of 3' '1 x one committed; two committed'

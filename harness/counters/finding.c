@@ -150,6 +150,14 @@ scan_one(Look *look)
 	return done || obstruct(look, "not a key of this counter");
 }
 
+/* All are of one snapshot: what was drawn has to be found again, else nothing was looked at, and nothing is right. */
+static bool
+all_found(Look *look, int drawn)
+{
+	return look->counter->spec->target_where != NULL || totals_scanned(&look->finding->totals) >= drawn ||
+		   obstruct(look, "the key's text does not stand for the key");
+}
+
 /* Drawn by a hash with the seed in it: the same keys for the same seed, whatever the order on disk. */
 static bool
 scan_sample(Look *look)
@@ -157,7 +165,7 @@ scan_sample(Look *look)
 	bool parent = look->counter->parent.quoted != NULL;
 	CounterKeys keys = {.kind = KEYS_ALL};
 	CounterKeyList list = {0};
-	SqlResult *result;
+	SqlResult *result = NULL;
 	Text sql = {0};
 	bool done;
 
@@ -188,8 +196,8 @@ scan_sample(Look *look)
 		}
 		key_list_add(&list, look->counter, key);
 	}
-	done = done && scan_list(look, &list);
-	sql_free(done ? result : NULL);
+	done = done && scan_list(look, &list) && all_found(look, list.count);
+	sql_free(result);
 	key_list_free(&list);
 	text_free(&sql);
 	return done;
@@ -266,11 +274,25 @@ bounds_advance(Bounds *bounds, int key_count)
 	bounds->upper = false;
 }
 
+/* A key that is another one when it comes back as a text would be found above itself for ever. */
+static bool
+bounds_grow(Look *look, const Bounds *bounds)
+{
+	int key_count = look->counter->key_count;
+	bool same = bounds->lower && bounds->upper;
+
+	for (int i = 0; same && i < key_count; i++)
+	{
+		same = strcmp(bounds->values[i], bounds->values[key_count + i]) == 0;
+	}
+	return !same || obstruct(look, "the key's text does not stand for the key");
+}
+
 static bool
 scan_chunk(Look *look, Bounds *bounds, int keys)
 {
 	SqlArg args[2 * COUNTER_KEY_MAX];
-	bool done = begin(look) && bounds_find_upper(look, bounds, keys);
+	bool done = begin(look) && bounds_find_upper(look, bounds, keys) && bounds_grow(look, bounds);
 
 	if (done)
 	{

@@ -450,14 +450,11 @@ name_pair(const Research *research, const TestimonyPart **parts, const char *sta
 	bool lost = false;
 	TrialEnd end = TRIAL_DONE;
 
-	if (a.first && b.first && a.last && b.last)
+	if (a.first && b.first)
 	{
-		*name = "dirty write (G0)";
-	}
-	else if (a.first && b.first)
-	{
+		/* Answers that fit both places (writes that tell nothing) do not say who read what: then only a loss has a name. */
 		end = is_lost_update(research, parts, state, &lost);
-		*name = lost ? "lost update (P4)" : "write skew (G2)";
+		*name = lost ? "lost update (P4)" : a.last && b.last ? NULL : "write skew (G2)";
 	}
 	else if (a.last && b.last)
 	{

@@ -19,7 +19,7 @@ PREPARE counters_relation (text) AS
 -- A column by its literal name. No row: there is none.
 PREPARE counters_column (bigint, text) AS
 	SELECT quote_ident(a.attname) AS quoted,
-		format_type(a.atttypid, NULL) AS type,
+		format_type(a.atttypid, -1) AS type, -- NULL would make it character, which is character(1)
 		CASE WHEN a.attcollation <> 0
 			THEN (SELECT format('%I.%I', n.nspname, l.collname) FROM pg_collation l JOIN pg_namespace n ON n.oid = l.collnamespace WHERE l.oid = a.attcollation)
 			END AS collation,
