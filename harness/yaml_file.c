@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEMA_KEYS_MAX 100
+#define FIELDS_MAX 50 /* of one mapping */
 
 struct YamlFile
 {
@@ -235,23 +235,56 @@ schema_inside(const cyaml_schema_value_t *schema)
 	return schema;
 }
 
-/* All keys of all mappings. */
-static void
-schema_keys(const cyaml_schema_value_t *schema, const char *keys[SCHEMA_KEYS_MAX + 1], int *count)
+/* The first key, in the order of the file, that its mapping does not know or has a second time, and what that mapping knows. */
+static const yaml_node_t *
+wrong_key(YamlFile *file, const yaml_node_t *node, const cyaml_schema_value_t *schema,
+		  const cyaml_schema_field_t **fields)
 {
-	schema = schema_inside(schema);
-	if (schema->type != CYAML_MAPPING)
+	const yaml_node_t *wrong = NULL, *element;
+
+	if (schema->type == CYAML_SEQUENCE || schema->type == CYAML_SEQUENCE_FIXED)
 	{
-		return;
-	}
-	for (const cyaml_schema_field_t *field = schema->mapping.fields; field->key != NULL; field++)
-	{
-		if (*count < SCHEMA_KEYS_MAX)
+		for (size_t i = 0; wrong == NULL && (element = yaml_file_element(file, node, i)) != NULL; i++)
 		{
-			keys[(*count)++] = field->key;
+			wrong = wrong_key(file, element, schema->sequence.entry, fields);
 		}
-		schema_keys(&field->value, keys, count);
+		return wrong;
 	}
+	if (schema->type != CYAML_MAPPING || node->type != YAML_MAPPING_NODE)
+	{
+		return NULL;
+	}
+	for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+		 wrong == NULL && pair < node->data.mapping.pairs.top; pair++)
+	{
+		const yaml_node_t *key = yaml_document_get_node(&file->tree, pair->key);
+		const yaml_node_t *value = yaml_document_get_node(&file->tree, pair->value);
+		const cyaml_schema_field_t *field = schema->mapping.fields;
+
+		while (field->key != NULL && !is_scalar(key, field->key))
+		{
+			field++;
+		}
+		if (field->key == NULL || yaml_file_value(file, node, field->key) != value)
+		{
+			*fields = schema->mapping.fields;
+			return key;
+		}
+		wrong = wrong_key(file, value, &field->value, fields);
+	}
+	return wrong;
+}
+
+static const char *
+nearest_key(const char *word, const cyaml_schema_field_t *fields)
+{
+	const char *keys[FIELDS_MAX + 1] = {NULL};
+
+	for (int i = 0; i < FIELDS_MAX && fields[i].key != NULL; i++)
+	{
+		keys[i] = fields[i].key;
+	}
+	return string_nearest(word, keys);
 }
 
 /* What a key may have, wherever it is; NULL: no words. */
@@ -323,16 +356,6 @@ complaint_names(const YamlFile *file, const char *what, char *word, size_t size)
 	return true;
 }
 
-static const char *
-nearest_key(const YamlFile *file, const char *word)
-{
-	const char *keys[SCHEMA_KEYS_MAX + 1] = {NULL};
-	int count = 0;
-
-	schema_keys(file->schema, keys, &count);
-	return string_nearest(word, keys);
-}
-
 static bool
 stands_at(const yaml_node_t *node, yaml_mark_t mark)
 {
@@ -401,19 +424,18 @@ refuse_complaint(YamlFile *file, cyaml_err_t error)
 {
 	yaml_mark_t mark = {.line = file->line > 0 ? (size_t) file->line - 1 : 0,
 						.column = file->column > 0 ? (size_t) file->column - 1 : 0};
-	const yaml_node_t *key = NULL;
+	const cyaml_schema_field_t *fields = NULL;
+	const yaml_node_t *key = wrong_key(file, yaml_document_get_root_node(&file->tree), file->schema, &fields);
 	char word[80];
 
-	if (complaint_names(file, "Unexpected key: ", word, sizeof(word)))
+	if (key != NULL && complaint_names(file, "Unexpected key: ", word, sizeof(word)))
 	{
-		key = yaml_file_key(file, word, 1);
-		return refuse_at(file, key != NULL ? key->start_mark : mark, "unknown key \"%s\"; the nearest is \"%s\"", word,
-						 nearest_key(file, word));
+		return refuse_at(file, key->start_mark, "unknown key \"%s\"; the nearest is \"%s\"", word,
+						 nearest_key(word, fields));
 	}
-	if (complaint_names(file, "Mapping field already seen: ", word, sizeof(word)))
+	if (key != NULL && complaint_names(file, "Mapping field already seen: ", word, sizeof(word)))
 	{
-		key = yaml_file_key(file, word, 2);
-		return refuse_at(file, key != NULL ? key->start_mark : mark, "\"%s\" a second time", word);
+		return refuse_at(file, key->start_mark, "\"%s\" a second time", word);
 	}
 	if (complaint_names(file, "Missing required mapping field: ", word, sizeof(word)))
 	{

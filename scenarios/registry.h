@@ -60,7 +60,29 @@
 	SCENARIO(clocks_merging) \
 	SCENARIO(clocks_siblings) \
 	SCENARIO(clocks_growth) \
-	SCENARIO(clocks_dotted)
+	SCENARIO(clocks_dotted) \
+	SCENARIO(repair_causes) \
+	SCENARIO(repair_column) \
+	SCENARIO(repair_listener) \
+	SCENARIO(repair_negative) \
+	SCENARIO(repair_childless) \
+	SCENARIO(repair_bulk) \
+	SCENARIO(repair_shapes) \
+	SCENARIO(repair_missing) \
+	SCENARIO(repair_dry_run) \
+	SCENARIO(repair_unlocked) \
+	SCENARIO(repair_race) \
+	SCENARIO(repair_pairing) \
+	SCENARIO(repair_flight) \
+	SCENARIO(repair_one_key) \
+	SCENARIO(repair_late) \
+	SCENARIO(repair_stop) \
+	SCENARIO(repair_resume) \
+	SCENARIO(repair_restart) \
+	SCENARIO(repair_workers) \
+	SCENARIO(repair_lag) \
+	SCENARIO(repair_outbox) \
+	SCENARIO(repair_storm)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

@@ -1,11 +1,14 @@
 #include "verify.h"
 
+#include <stdlib.h>
+
 #include "chunk.h"
 #include "find.h"
 
 #define PASSES_MAX 4
 #define LOOK_KEYS 5000
-#define OLD_MS 60000 /* how long transactions are waited for that began before rows were inserted */
+#define OLD_MS 60000     /* how long transactions are waited for that wrote to the table before rows were inserted */
+#define ASK_AGAIN_MS 100 /* reading pg_locks is not free for others */
 
 /* What is left wrong goes to another pass, except what the mode cannot repair, and what could not be had. */
 #define REOPENED "run = $1 AND remainder IS NOT NULL AND outcome NOT IN ('refused', 'busy')"
@@ -25,47 +28,55 @@ typedef struct
 typedef struct
 {
 	Session *session;
-	const char *horizon;
-} Older;
+	char *writing;
+	Deadline ask; /* not before */
+} Writers;
 
 static ProbeAnswer
-older_ended(void *context, Text *seen)
+writers_gone(void *context, Text *seen)
 {
-	Older *older = context;
+	Writers *writers = context;
 	SqlResult *result;
-	bool ended;
+	bool gone;
 
-	if (!session_query(
-			older->session, &result,
-			"SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8, pg_snapshot_xmin(pg_current_snapshot())",
-			ARGS(arg_text(older->horizon))))
+	text_append(seen, "%s", writers->writing);
+	if (!deadline_passed(writers->ask))
+	{
+		return PROBE_AGAIN;
+	}
+	if (session_try_prepared(writers->session, &result, "counters_gone", ARGS(arg_text(writers->writing))) != SQL_OK)
 	{
 		return PROBE_FAILED;
 	}
-	ended = sql_bool(result, 0, 0);
-	text_append(seen, "transaction %s", sql_text(result, 0, 1));
+	gone = sql_bool(result, 0, 0);
 	sql_free(result);
-	return ended ? PROBE_DONE : PROBE_AGAIN;
+	writers->ask = deadline_in_ms(ASK_AGAIN_MS);
+	return gone ? PROBE_DONE : PROBE_AGAIN;
 }
 
-/* false: the session failed, or an interrupt; transactions that go on are told of, and no failure. */
+/* false: the session failed, or an interrupt; writers that go on are told of, and no failure. */
 static bool
-await_older(Session *session)
+await_writers(Session *session, const CounterTable *table)
 {
-	Older older = {.session = session};
+	Writers writers = {.session = session, .ask = deadline_in_ms(0)};
 	SqlResult *result;
+	bool able = session_try_prepared(session, &result, "counters_writing", ARGS(arg_int(table->oid))) == SQL_OK;
 
-	if (!session_query(session, &result, "SELECT pg_snapshot_xmax(pg_current_snapshot())", NO_ARGS))
+	if (able)
 	{
-		return false;
+		writers.writing = string_copy(sql_text(result, 0, 0));
+		sql_free(result);
+		if (!wait_until("those to end who write to the table", deadline_in_ms(OLD_MS), writers_gone, &writers))
+		{
+			report_warning("what transactions older than the inserted rows still do is not verified");
+		}
+		free(writers.writing);
 	}
-	older.horizon = sql_text(result, 0, 0);
-	if (!wait_until("older transactions to end", deadline_in_ms(OLD_MS), older_ended, &older))
+	else
 	{
-		report_warning("what transactions older than the inserted rows still do is not verified");
+		report_error("cannot see who writes to %s: %s", table->quoted, session_error(session)->message);
 	}
-	sql_free(result);
-	return !session_is_lost(session) && !interrupt_presses();
+	return able && !session_is_lost(session) && !interrupt_presses();
 }
 
 
@@ -190,7 +201,7 @@ await_writers_of_inserted(const Verify *verify)
 	RunSummary summary;
 
 	return run_summary(verify->session, verify->run, &summary) &&
-		   (summary.inserted == 0 || verify->inside || await_older(verify->session));
+		   (summary.inserted == 0 || verify->inside || await_writers(verify->session, &verify->counter->target));
 }
 
 static bool

@@ -15,3 +15,12 @@ PREPARE counters_ended (text, text[]) AS
 	SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::xid8
 		AND NOT EXISTS (SELECT FROM pg_locks l
 			WHERE l.locktype = 'transactionid' AND l.mode = 'ExclusiveLock' AND l.granted AND l.transactionid::text = ANY ($2)) AS ended;
+
+-- The same for those who have run INSERT, UPDATE or DELETE on a table, also one that met no row and so gave them no number.
+PREPARE counters_writing (oid) AS
+	SELECT array(SELECT l.virtualtransaction FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+			WHERE l.locktype = 'relation' AND l.mode = 'RowExclusiveLock' AND l.granted AND l.relation = $1
+				AND d.datname = current_database() AND l.pid IS DISTINCT FROM pg_backend_pid())::text AS writing;
+
+PREPARE counters_gone (text[]) AS
+	SELECT NOT EXISTS (SELECT FROM pg_locks l WHERE l.virtualtransaction = ANY ($1)) AS gone;
