@@ -1,6 +1,6 @@
 /*
  * What vector clocks cost. The yardstick for long ones is memcmp over two equal blocks, each as long as the identifiers
- * and counters of the longer clock: what it would take merely to look at both.
+ * and counters of the clock b: what it would take merely to look at both.
  */
 #include "bench.h"
 
@@ -8,20 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rng.h"
 #include "vclock.h"
 
 #define CLOCK_PAIRS 15
 #define SHORT_ENTRIES 16
 #define QUARTER_ENTRIES 250
 #define LONG_ENTRIES 1000
+#define DRAWN 32 /* clocks with gaps drawn: a processor learns a thousand branches, but not so many thousand */
 #define SHORT_BAR_NS 100
 #define BATCH_NS 2000000 /* what a batch takes, about */
 #define BATCHES 5        /* of which the quickest counts: the others were disturbed */
 
-/* Two clocks of which b is after a, so that no look at one can be left out; and what is compared with them. */
+/* Clocks a, taken in turn, and a clock b that is after each of them, so that no look at one can be left out; what is compared with them. */
 typedef struct
 {
-	VClock a;
+	VClock a[DRAWN];
+	size_t count;
+	size_t turn;
 	VClock b;
 	char *block;
 	char *same;
@@ -29,18 +33,33 @@ typedef struct
 	int64_t answers; /* so that nothing is optimized away */
 } Subject;
 
+/* Which participants a lacks, and maybe b. */
+typedef struct
+{
+	int one_of; /* 0: none */
+	bool drawn; /* each with so much chance, and many clocks; else the first of so many, and one clock */
+	bool both;
+} Gaps;
+
 typedef void (*Work)(Subject *subject);
+
+static VClock *
+next_a(Subject *subject)
+{
+	subject->turn = subject->turn + 1 < subject->count ? subject->turn + 1 : 0;
+	return &subject->a[subject->turn];
+}
 
 static void
 compare(Subject *subject)
 {
-	subject->answers += vclock_compare(&subject->a, &subject->b);
+	subject->answers += vclock_compare(next_a(subject), &subject->b);
 }
 
 static void
 merge(Subject *subject)
 {
-	VClock merged = vclock_merge(&subject->a, &subject->b);
+	VClock merged = vclock_merge(next_a(subject), &subject->b);
 
 	subject->answers += (int64_t) vclock_count(&merged);
 	vclock_free(&merged);
@@ -50,7 +69,7 @@ merge(Subject *subject)
 static void
 absorb(Subject *subject)
 {
-	vclock_absorb(&subject->a, &subject->b);
+	vclock_absorb(next_a(subject), &subject->b);
 	subject->answers++;
 }
 
@@ -88,22 +107,55 @@ call_ns(Subject *subject, Work work)
 	return quickest;
 }
 
-/* Of `missing` participants a lacks one. false: reported. */
 static bool
-make_subject(int entries, int missing, Subject *subject)
+lacks(Gaps gaps, int participant, Rng *rng)
+{
+	return gaps.one_of > 0 &&
+		   (gaps.drawn ? rng_below(rng, (uint64_t) gaps.one_of) == 0 : participant % gaps.one_of == 0);
+}
+
+static size_t
+bytes_of(const VClock *clock)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < vclock_count(clock); i++)
+	{
+		bytes += 1 + vclock_entry(clock, i).id.length + sizeof(int64_t);
+	}
+	return bytes;
+}
+
+/* false: reported. */
+static bool
+make_clock(int entries, Gaps gaps, int64_t counter, Rng *rng, VClock *clock)
 {
 	bool done = true;
 
-	*subject = (Subject){0};
 	for (int i = 0; i < entries && done; i++)
 	{
 		char name[32];
 
 		snprintf(name, sizeof(name), "worker-%04d", i);
-		done = vclock_set(&subject->b, vclock_id(name), 100 + i) &&
-			   ((missing != 0 && i % missing == 0) || vclock_set(&subject->a, vclock_id(name), 99 + i));
+		done = lacks(gaps, i, rng) || vclock_set(clock, vclock_id(name), counter + i);
 	}
-	subject->block_bytes = subject->b.id_bytes + subject->b.count * sizeof(*subject->b.counters);
+	return done;
+}
+
+/* false: reported. */
+static bool
+make_subject(int entries, Gaps gaps, Subject *subject)
+{
+	Rng rng = rng_stream(6, 0);
+	bool done;
+
+	*subject = (Subject){.count = gaps.drawn ? DRAWN : 1};
+	done = make_clock(entries, gaps.both ? gaps : (Gaps){0}, 100, &rng, &subject->b);
+	subject->block_bytes = bytes_of(&subject->b);
+	for (size_t i = 0; i < subject->count && done; i++)
+	{
+		done = make_clock(entries, gaps, 99, &rng, &subject->a[i]);
+	}
 	subject->block = memory_get(subject->block_bytes);
 	subject->same = memory_get(subject->block_bytes);
 	return done;
@@ -112,18 +164,21 @@ make_subject(int entries, int missing, Subject *subject)
 static void
 free_subject(Subject *subject)
 {
-	vclock_free(&subject->a);
+	for (size_t i = 0; i < subject->count; i++)
+	{
+		vclock_free(&subject->a[i]);
+	}
 	vclock_free(&subject->b);
 	free(subject->block);
 	free(subject->same);
 }
 
 static bool
-bench_short(const char *what, int missing, Work work)
+bench_short(const char *what, Gaps gaps, Work work)
 {
 	double ns[CLOCK_PAIRS];
 	Subject subject;
-	bool done = make_subject(SHORT_ENTRIES, missing, &subject);
+	bool done = make_subject(SHORT_ENTRIES, gaps, &subject);
 
 	for (int i = 0; i < CLOCK_PAIRS && done; i++)
 	{
@@ -139,13 +194,13 @@ bench_short(const char *what, int missing, Work work)
 }
 
 static bool
-bench_long(const char *what, int missing, Work work, const char *bar)
+bench_long(const char *what, Gaps gaps, Work work, const char *bar)
 {
 	double ns[CLOCK_PAIRS];
 	double yardstick_ns[CLOCK_PAIRS];
 	double ratios[CLOCK_PAIRS];
 	Subject subject;
-	bool done = make_subject(LONG_ENTRIES, missing, &subject);
+	bool done = make_subject(LONG_ENTRIES, gaps, &subject);
 
 	for (int i = 0; i < CLOCK_PAIRS && done; i++)
 	{
@@ -163,14 +218,14 @@ bench_long(const char *what, int missing, Work work, const char *bar)
 }
 
 static bool
-bench_linear(const char *what, int missing, Work work)
+bench_linear(const char *what, Gaps gaps, Work work)
 {
 	double long_ns[CLOCK_PAIRS];
 	double quarter_ns[CLOCK_PAIRS];
 	double ratios[CLOCK_PAIRS];
 	Subject whole;
 	Subject quarter = {0};
-	bool done = make_subject(LONG_ENTRIES, missing, &whole) && make_subject(QUARTER_ENTRIES, missing, &quarter);
+	bool done = make_subject(LONG_ENTRIES, gaps, &whole) && make_subject(QUARTER_ENTRIES, gaps, &quarter);
 
 	for (int i = 0; i < CLOCK_PAIRS && done; i++)
 	{
@@ -191,19 +246,29 @@ bench_linear(const char *what, int missing, Work work)
 bool
 bench_clocks(const Bench *bench)
 {
+	const Gaps none = {0};
+	const Gaps fourth = {.one_of = 4};
+	const Gaps tenth = {.one_of = 10};
+	const Gaps half = {.one_of = 2};
+	const Gaps half_drawn = {.one_of = 2, .drawn = true};
+	const Gaps tenth_of_both = {.one_of = 10, .drawn = true, .both = true};
+
 	(void) bench;
-	return bench_short("compare, 16 entries / 100 ns", 0, compare) &&
-		   bench_short("merge, 16 entries / 100 ns", 0, merge) &&
-		   bench_short("compare, 16, one of 4 missing / 100 ns", 4, compare) &&
-		   bench_short("merge, 16, one of 4 missing / 100 ns", 4, merge) &&
-		   bench_linear("compare, 1,000 entries / 4 x 250", 0, compare) &&
-		   bench_linear("merge, 1,000 entries / 4 x 250", 0, merge) &&
-		   bench_linear("merge, 1 of 10 missing / 4 x 250", 10, merge) &&
-		   bench_long("compare, 1,000 entries / memcmp", 0, compare, "at most 2") &&
-		   bench_long("merge in place, 1,000 / memcmp", 0, absorb, "at most 2") &&
-		   bench_long("merge, new clock, 1,000 / memcmp", 0, merge, "at most 2") &&
-		   bench_long("compare, one of 10 missing / memcmp", 10, compare, "at most 10") &&
-		   bench_long("merge, one of 10 missing / memcmp", 10, merge, "at most 10") &&
-		   bench_long("compare, every 2nd missing / memcmp", 2, compare, "at most 10") &&
-		   bench_long("merge, every 2nd missing / memcmp", 2, merge, "at most 10");
+	return bench_short("compare, 16 entries / 100 ns", none, compare) &&
+		   bench_short("merge, 16 entries / 100 ns", none, merge) &&
+		   bench_short("compare, 16, one of 4 missing / 100 ns", fourth, compare) &&
+		   bench_short("merge, 16, one of 4 missing / 100 ns", fourth, merge) &&
+		   bench_linear("compare, 1,000 entries / 4 x 250", none, compare) &&
+		   bench_linear("merge, 1,000 entries / 4 x 250", none, merge) &&
+		   bench_linear("merge, 1 of 10 missing / 4 x 250", tenth, merge) &&
+		   bench_long("compare, 1,000 entries / memcmp", none, compare, "at most 2") &&
+		   bench_long("merge in place, 1,000 / memcmp", none, absorb, "at most 2") &&
+		   bench_long("merge, new clock, 1,000 / memcmp", none, merge, "at most 2") &&
+		   bench_long("compare, one of 10 missing / memcmp", tenth, compare, "at most 10") &&
+		   bench_long("merge, one of 10 missing / memcmp", tenth, merge, "at most 10") &&
+		   bench_long("merge, both lack 1 of 10 / memcmp", tenth_of_both, merge, "at most 10") &&
+		   bench_long("compare, every 2nd missing / memcmp", half, compare, "at most 10") &&
+		   bench_long("merge, every 2nd missing / memcmp", half, merge, "at most 10") &&
+		   bench_long("compare, a drawn half missing / memcmp", half_drawn, compare, "at most 10") &&
+		   bench_long("merge, a drawn half missing / memcmp", half_drawn, merge, "at most 10");
 }

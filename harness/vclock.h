@@ -27,16 +27,14 @@ typedef struct
 	int64_t counter;
 } VClockEntry;
 
-/* Identifiers and counters lie apart, so that two clocks of the same participants are compared without a look at each. */
+typedef struct VClockNames VClockNames;
+
+/* Identifiers and counters lie apart: clocks of the same participants are compared by counters, and may share identifiers. */
 typedef struct
 {
-	int64_t *counters; /* one block of memory with the other two */
-	size_t *begins;    /* where each identifier begins in `ids`, and behind the last where that ends */
-	char *ids;         /* each after a byte with its length */
-	size_t count;
-	size_t capacity;
-	size_t id_bytes;
-	size_t id_capacity;
+	VClockNames *names; /* NULL: the empty clock */
+	int64_t *counters;
+	size_t capacity; /* of counters */
 } VClock;
 
 extern VClockId vclock_id(const char *name);

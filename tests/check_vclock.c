@@ -3,6 +3,8 @@
  */
 #include "vclock.h"
 
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +179,75 @@ START_TEST(a_name_may_lie_in_the_clock)
 }
 END_TEST
 
+/* Clocks that share their participants: what one of them learns is not the other's. */
+START_TEST(copies_part)
+{
+	VClock a = clock_of("[A:1, C:4]");
+	VClock copy = vclock_copy(&a);
+	VClock merged = vclock_merge(&a, &copy);
+
+	ck_assert(vclock_set(&copy, vclock_id("B"), 1));
+	ck_assert(vclock_set(&merged, vclock_id("D"), 1));
+	ck_assert(vclock_advance(&a, vclock_id("C")));
+	assert_clock(&a, "[A:1, C:5]");
+	assert_clock(&copy, "[A:1, B:1, C:4]");
+	assert_clock(&merged, "[A:1, C:4, D:1]");
+	vclock_free(&a);
+	a = vclock_copy(&copy);
+	vclock_free(&copy);
+	ck_assert(vclock_set(&a, vclock_id("E"), 1)); /* alone again */
+	assert_clock(&a, "[A:1, B:1, C:4, E:1]");
+	vclock_free(&a);
+	vclock_free(&merged);
+}
+END_TEST
+
+enum
+{
+	READERS = 4
+};
+
+/* Copies what all share, learns something, and forgets both. */
+static void *
+read_and_part(void *shared)
+{
+	intptr_t wrong = 0;
+
+	for (int i = 0; i < 2000; i++)
+	{
+		VClock copy = vclock_copy(shared);
+		VClock again = vclock_merge(shared, &copy);
+
+		wrong += !vclock_set(&copy, vclock_id("D"), 1) || !vclock_set(&again, vclock_id("B"), 1);
+		wrong += vclock_compare(&copy, &again) != VCLOCK_CONCURRENT || vclock_compare(shared, &again) != VCLOCK_BEFORE;
+		vclock_free(&again);
+		vclock_free(&copy);
+	}
+	return (void *) wrong;
+}
+
+START_TEST(threads_may_read_one_clock)
+{
+	VClock clock = clock_of("[A:1, C:4]");
+	pthread_t readers[READERS];
+
+	for (int i = 0; i < READERS; i++)
+	{
+		ck_assert_int_eq(pthread_create(&readers[i], NULL, read_and_part, &clock), 0);
+	}
+	for (int i = 0; i < READERS; i++)
+	{
+		void *wrong;
+
+		ck_assert_int_eq(pthread_join(readers[i], &wrong), 0);
+		ck_assert_ptr_null(wrong);
+	}
+	ck_assert(vclock_set(&clock, vclock_id("B"), 1));
+	assert_clock(&clock, "[A:1, B:1, C:4]");
+	vclock_free(&clock);
+}
+END_TEST
+
 START_TEST(no_counter_overflows)
 {
 	VClock full = clock_of("[A:9223372036854775807, B:1]");
@@ -249,14 +320,18 @@ enum
 	NAMES = 60
 };
 
+static char names[NAMES][64];
+
 /* Names that share beginnings of any length, and have lengths on both sides of a word's. */
-static VClockId
-name_of(size_t number, char name[64])
+static void
+make_names(void)
 {
 	static const char *const beginnings[] = {"", "a", "node", "node-00", "node-000", "a long beginning of a name, "};
-	int length = snprintf(name, 64, "%s%zu", beginnings[number % LENGTH_OF(beginnings)], number * 7919 % 1009);
 
-	return (VClockId){name, (size_t) length};
+	for (size_t i = 0; i < NAMES; i++)
+	{
+		snprintf(names[i], sizeof(names[i]), "%s%zu", beginnings[i % LENGTH_OF(beginnings)], i * 7919 % 1009);
+	}
 }
 
 /* A clock and, beside it, the plain array that it stands for. */
@@ -268,15 +343,14 @@ draw(Rng *rng, uint64_t density, VClock *clock, int64_t counters[NAMES])
 	for (uint64_t i = rng_below(rng, 2 * NAMES); i > 0; i--)
 	{
 		size_t number = rng_below(rng, NAMES);
-		char name[64];
 
-		if (rng_below(rng, 8) < density)
+		counters[number] += rng_below(rng, 8) < density ? (int64_t) rng_below(rng, 3) : 0;
+	}
+	for (size_t i = 0; i < NAMES; i++) /* whose names are in no order */
+	{
+		if (counters[i] > 0 && !vclock_set(clock, vclock_id(names[i]), counters[i]))
 		{
-			counters[number] += (int64_t) rng_below(rng, 3);
-			if (!vclock_set(clock, name_of(number, name), counters[number]))
-			{
-				ck_abort_msg("not set");
-			}
+			ck_abort_msg("not set");
 		}
 	}
 }
@@ -303,9 +377,7 @@ is_array(const VClock *clock, const int64_t counters[NAMES])
 
 	for (size_t i = 0; i < NAMES; i++)
 	{
-		char name[64];
-
-		same = same && vclock_get(clock, name_of(i, name)) == counters[i];
+		same = same && vclock_get(clock, vclock_id(names[i])) == counters[i];
 		positive += counters[i] > 0;
 	}
 	return same && vclock_count(clock) == positive;
@@ -327,9 +399,8 @@ draw_two(Rng *rng, VClock *a, int64_t in_a[NAMES], VClock *b, int64_t in_b[NAMES
 	{
 		bool of_a = rng_below(rng, 2) == 0;
 		size_t number = rng_below(rng, NAMES);
-		char name[64];
 
-		if (in_a[number] > 0 && !vclock_advance(of_a ? a : b, name_of(number, name)))
+		if (in_a[number] > 0 && !vclock_advance(of_a ? a : b, vclock_id(names[number])))
 		{
 			ck_abort_msg("not advanced");
 		}
@@ -342,6 +413,7 @@ START_TEST(clocks_are_arrays_with_names)
 	Rng rng = rng_stream(6, 0);
 	int seen[VCLOCK_CONCURRENT + 1] = {0};
 
+	make_names();
 	for (int round = 0; round < 20000; round++)
 	{
 		int64_t in_a[NAMES];
@@ -533,6 +605,8 @@ main(void)
 	tcase_add_test(events, nothing_that_is_given_changes);
 	tcase_add_test(events, in_place_is_the_same);
 	tcase_add_test(events, a_name_may_lie_in_the_clock);
+	tcase_add_test(events, copies_part);
+	tcase_add_test(events, threads_may_read_one_clock);
 	tcase_add_test(events, no_counter_overflows);
 	tcase_add_test(two, there_are_four_answers);
 	tcase_add_test(two, clocks_are_arrays_with_names);

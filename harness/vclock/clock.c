@@ -1,100 +1,122 @@
 /*
- * Identifiers lie one after another in a block of their own, each after its length: two clocks have a run of participants
- * in common exactly where the bytes agree. All that takes two clocks goes from run to run; where all participants are the
- * same that is one memcmp and one pass over the counters.
+ * Who the participants are lies apart from what is known of them, and is shared: a clock copied or merged from others whose
+ * participants it has takes a reference, and copies counters only. Where all participants are the same, two clocks are at
+ * most one memcmp and one pass over the counters; where not, they are walked together.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vclock_private.h"
 
-#define ENTRY_BYTES (sizeof(int64_t) + sizeof(size_t))
-#define LANES 4 /* counters in a vector */
+#define LANES 4        /* counters in a vector */
+#define SLACK_BYTES 16 /* behind the last identifier: what is read there counts for nothing */
+
+/* Sorted. Changed only by a clock that has them alone. */
+struct VClockNames
+{
+	atomic_size_t clocks; /* which have them */
+	size_t count;
+	size_t capacity;
+	size_t bytes;
+	size_t byte_capacity;
+	char *ids;       /* each after a byte with its length; in one block of memory with the rest */
+	size_t begins[]; /* where each begins in `ids`, and behind the last where that ends */
+};
 
 
 /* --- memory --- */
 
-/* Exactly this room, in one block. */
-static VClock
-clock_with_room(size_t entries, size_t id_bytes)
+static VClockNames *
+names_with_room(size_t entries, size_t bytes)
 {
-	VClock clock = {.capacity = entries, .id_capacity = id_bytes};
+	size_t head = sizeof(VClockNames) + (entries + 1) * sizeof(size_t);
+	VClockNames *names = memory_grow(NULL, head + bytes + SLACK_BYTES);
 
-	if (entries > 0)
+	*names = (VClockNames){.capacity = entries, .byte_capacity = bytes, .ids = (char *) names + head};
+	atomic_init(&names->clocks, 1);
+	names->begins[0] = 0;
+	return names;
+}
+
+static VClockNames *
+names_share(VClockNames *names)
+{
+	if (names != NULL)
 	{
-		clock.counters = memory_grow(NULL, entries * ENTRY_BYTES + sizeof(size_t) + id_bytes);
-		clock.begins = (size_t *) (clock.counters + entries);
-		clock.begins[0] = 0;
-		clock.ids = (char *) (clock.begins + entries + 1);
+		atomic_fetch_add_explicit(&names->clocks, 1, memory_order_relaxed);
 	}
+	return names;
+}
+
+static void
+names_drop(VClockNames *names)
+{
+	if (names != NULL && atomic_fetch_sub_explicit(&names->clocks, 1, memory_order_acq_rel) == 1)
+	{
+		free(names);
+	}
+}
+
+/* Counters are the caller's to write. */
+static VClock
+clock_sharing(VClockNames *names)
+{
+	VClock clock = {.names = names_share(names)};
+
+	clock.capacity = vclock_count(&clock);
+	clock.counters = clock.capacity > 0 ? memory_grow(NULL, clock.capacity * sizeof(*clock.counters)) : NULL;
 	return clock;
 }
 
 void
 vclock_free(VClock *clock)
 {
+	names_drop(clock->names);
 	free(clock->counters);
 	*clock = (VClock){0};
-}
-
-/* Append identifiers; their counters are the caller's to write. There is room. */
-static void
-append_ids(VClock *to, const VClock *from, size_t index, size_t run)
-{
-	size_t begin;
-	size_t moved;
-	size_t *begins;
-
-	if (run == 0)
-	{
-		return; /* there may be no memory at all */
-	}
-	begin = from->begins[index];
-	moved = to->id_bytes - begin; /* wraps where they move to the front, and back when added */
-	begins = to->begins + to->count + 1;
-	memcpy(to->ids + to->id_bytes, from->ids + begin, from->begins[index + run] - begin);
-	memcpy(begins, from->begins + index + 1, run * sizeof(*begins));
-	for (size_t i = 0; i < run && moved != 0; i++)
-	{
-		begins[i] += moved;
-	}
-	to->id_bytes = begins[run - 1];
-	to->count += run;
-}
-
-static void
-append_entries(VClock *to, const VClock *from, size_t index, size_t run)
-{
-	if (run > 0)
-	{
-		memcpy(to->counters + to->count, from->counters + index, run * sizeof(*to->counters));
-		append_ids(to, from, index, run);
-	}
 }
 
 VClock
 vclock_copy(const VClock *clock)
 {
-	VClock copy = clock_with_room(clock->count, clock->id_bytes);
+	VClock copy = clock_sharing(clock->names);
 
-	append_entries(&copy, clock, 0, clock->count);
+	if (copy.capacity > 0)
+	{
+		memcpy(copy.counters, clock->counters, copy.capacity * sizeof(*copy.counters));
+	}
 	return copy;
 }
 
+/* Names of its own, for one more. */
 static void
 make_room(VClock *clock, size_t id_bytes)
 {
-	VClock roomy;
+	VClockNames *old = clock->names;
+	size_t count = vclock_count(clock);
+	size_t bytes = old != NULL ? old->bytes : 0;
 
-	if (clock->count < clock->capacity && clock->id_bytes + id_bytes <= clock->id_capacity)
+	if (count == clock->capacity)
+	{
+		clock->capacity = 2 * count + 4;
+		clock->counters = memory_grow(clock->counters, clock->capacity * sizeof(*clock->counters));
+	}
+	if (old != NULL && count < old->capacity && bytes + id_bytes <= old->byte_capacity &&
+		atomic_load_explicit(&old->clocks, memory_order_acquire) == 1)
 	{
 		return;
 	}
-	roomy = clock_with_room(2 * clock->count + 4, 2 * (clock->id_bytes + id_bytes) + 16);
-	append_entries(&roomy, clock, 0, clock->count);
-	vclock_free(clock);
-	*clock = roomy;
+	clock->names = names_with_room(2 * count + 4, 2 * (bytes + id_bytes) + 16);
+	if (old != NULL)
+	{
+		clock->names->count = count;
+		clock->names->bytes = bytes;
+		memcpy(clock->names->begins, old->begins, (count + 1) * sizeof(*old->begins));
+		memcpy(clock->names->ids, old->ids, bytes);
+		names_drop(old);
+	}
 }
 
 
@@ -107,11 +129,15 @@ vclock_id(const char *name)
 }
 
 static VClockId
-id_at(const VClock *clock, size_t index)
+id_behind(const char *length)
 {
-	const char *length = clock->ids + clock->begins[index];
-
 	return (VClockId){.bytes = length + 1, .length = (unsigned char) *length};
+}
+
+static VClockId
+id_at(const VClockNames *names, size_t index)
+{
+	return id_behind(names->ids + names->begins[index]);
 }
 
 static int
@@ -127,13 +153,13 @@ static size_t
 find(const VClock *clock, VClockId id, bool *found)
 {
 	size_t low = 0;
-	size_t high = clock->count;
+	size_t high = vclock_count(clock);
 
 	*found = false;
 	while (low < high && !*found)
 	{
 		size_t middle = low + (high - low) / 2;
-		int order = compare_ids(id_at(clock, middle), id);
+		int order = compare_ids(id_at(clock->names, middle), id);
 
 		*found = order == 0;
 		low = order < 0 ? middle + 1 : low;
@@ -163,21 +189,24 @@ static void
 insert(VClock *clock, size_t index, VClockId id, int64_t counter)
 {
 	size_t id_bytes = 1 + id.length;
-	size_t begin;
+	VClockNames *names;
+	char *place;
 
 	make_room(clock, id_bytes);
-	begin = clock->begins[index];
-	memmove(clock->ids + begin + id_bytes, clock->ids + begin, clock->id_bytes - begin);
-	clock->ids[begin] = (char) id.length;
-	memcpy(clock->ids + begin + 1, id.bytes, id.length);
-	clock->id_bytes += id_bytes;
-	memmove(clock->counters + index + 1, clock->counters + index, (clock->count - index) * sizeof(*clock->counters));
+	names = clock->names;
+	place = names->ids + names->begins[index];
+	memmove(place + id_bytes, place, names->bytes - names->begins[index]);
+	*place = (char) id.length;
+	memcpy(place + 1, id.bytes, id.length);
+	names->bytes += id_bytes;
+	memset(names->ids + names->bytes, 0, SLACK_BYTES);
+	memmove(clock->counters + index + 1, clock->counters + index, (names->count - index) * sizeof(*clock->counters));
 	clock->counters[index] = counter;
-	for (size_t i = clock->count + 1; i > index; i--)
+	for (size_t i = names->count + 1; i > index; i--)
 	{
-		clock->begins[i] = clock->begins[i - 1] + id_bytes;
+		names->begins[i] = names->begins[i - 1] + id_bytes;
 	}
-	clock->count++;
+	names->count++;
 }
 
 
@@ -186,13 +215,13 @@ insert(VClock *clock, size_t index, VClockId id, int64_t counter)
 size_t
 vclock_count(const VClock *clock)
 {
-	return clock->count;
+	return clock->names != NULL ? clock->names->count : 0;
 }
 
 VClockEntry
 vclock_entry(const VClock *clock, size_t index)
 {
-	return (VClockEntry){.id = id_at(clock, index), .counter = clock->counters[index]};
+	return (VClockEntry){.id = id_at(clock->names, index), .counter = clock->counters[index]};
 }
 
 int64_t
@@ -279,7 +308,7 @@ vclock_from_entries(VClockEntry *entries, size_t count, VClock *clock, Text *why
 		}
 		if (entries[i].counter > 0)
 		{
-			insert(clock, clock->count, entries[i].id, entries[i].counter);
+			insert(clock, vclock_count(clock), entries[i].id, entries[i].counter);
 		}
 	}
 	return true;
@@ -288,82 +317,10 @@ vclock_from_entries(VClockEntry *entries, size_t count, VClock *clock, Text *why
 
 /* --- two clocks --- */
 
-/* A stretch that two clocks go together, and which of the two goes on alone behind it. */
-typedef struct
-{
-	size_t run; /* participants that both have, without another between them */
-	int order;  /* of the next identifiers; 0: one of the clocks ends there */
-} Stretch;
-
-static inline uint64_t
-word_at(const char *bytes)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes, sizeof(word));
-	return word;
-}
-
-/* Words, which have bytes in which they differ. */
-static inline size_t
-first_difference(uint64_t a, uint64_t b)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return (size_t) __builtin_ctzll(a ^ b) / 8;
-#else
-	return (size_t) __builtin_clzll(a ^ b) / 8;
-#endif
-}
-
-static inline size_t
-common_bytes(const char *a, const char *b, size_t most)
-{
-	size_t common = 0;
-
-	for (; common + sizeof(uint64_t) <= most; common += sizeof(uint64_t))
-	{
-		if (word_at(a + common) != word_at(b + common))
-		{
-			return common + first_difference(word_at(a + common), word_at(b + common));
-		}
-	}
-	while (common < most && a[common] == b[common])
-	{
-		common++;
-	}
-	return common;
-}
-
-/* From here on, with neither at its end. The first byte that differs ends the run, and says who goes on unless it is a length. */
-static inline Stretch
-find_stretch(const VClock *a, size_t i, const VClock *b, size_t j)
-{
-	const char *ids_a = a->ids + a->begins[i];
-	const char *ids_b = b->ids + b->begins[j];
-	size_t left_a = a->id_bytes - a->begins[i];
-	size_t left_b = b->id_bytes - b->begins[j];
-	size_t common = common_bytes(ids_a, ids_b, left_a < left_b ? left_a : left_b);
-	size_t upto = a->begins[i] + common;
-	size_t first = i;
-	int order = 0;
-
-	while (i < a->count && a->begins[i + 1] <= upto)
-	{
-		i++;
-	}
-	j += i - first;
-	if (i < a->count && j < b->count)
-	{
-		order = a->begins[i] < upto ? (unsigned char) ids_a[common] - (unsigned char) ids_b[common]
-									: compare_ids(id_at(a, i), id_at(b, j));
-	}
-	return (Stretch){.run = i - first, .order = order};
-}
-
 static bool
-same_participants(const VClock *a, const VClock *b)
+same_names(const VClockNames *a, const VClockNames *b)
 {
-	return a->id_bytes == b->id_bytes && (a->id_bytes == 0 || memcmp(a->ids, b->ids, a->id_bytes) == 0);
+	return a == b || (a != NULL && b != NULL && a->bytes == b->bytes && memcmp(a->ids, b->ids, a->bytes) == 0);
 }
 
 /*
@@ -450,43 +407,130 @@ order_of(Signs signs)
 	return signs.less ? (signs.more ? VCLOCK_CONCURRENT : VCLOCK_BEFORE) : signs.more ? VCLOCK_AFTER : VCLOCK_EQUAL;
 }
 
+/* A place in a clock, on the way through it. */
+typedef struct
+{
+	const char *id; /* after its length */
+	const int64_t *counter;
+	const int64_t *end;
+} Cursor;
+
+static Cursor
+cursor_at_begin(const VClock *clock)
+{
+	size_t count = vclock_count(clock);
+
+	return (Cursor){
+		.id = count > 0 ? clock->names->ids : NULL, .counter = clock->counters, .end = clock->counters + count};
+}
+
+/* The counter there, and on to the next; where it is another's turn, 0. */
+IN_PLACE int64_t
+cursor_take(Cursor *cursor, bool turn)
+{
+	if (!turn)
+	{
+		return 0;
+	}
+	cursor->id += 1 + (size_t) (unsigned char) *cursor->id;
+	return *cursor->counter++;
+}
+
+/* With how many bytes the names of all participants of both begin. They are sorted: the outermost say it. */
+static size_t
+common_beginning(const VClockNames *a, const VClockNames *b)
+{
+	VClockId first = id_at(a, 0);
+	VClockId others[] = {id_at(a, a->count - 1), id_at(b, 0), id_at(b, b->count - 1)};
+	size_t common = first.length;
+
+	for (size_t i = 0; i < LENGTH_OF(others); i++)
+	{
+		size_t most = common < others[i].length ? common : others[i].length;
+
+		for (common = 0; common < most && first.bytes[common] == others[i].bytes[common];)
+		{
+			common++;
+		}
+	}
+	return common;
+}
+
+static inline uint64_t
+word_at(const char *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+/* Words in which some byte differs. */
+static inline size_t
+first_difference(uint64_t a, uint64_t b)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return (size_t) __builtin_ctzll(a ^ b) / 8;
+#else
+	return (size_t) __builtin_clzll(a ^ b) / 8;
+#endif
+}
+
+/*
+ * As compare_ids(), of names that have so many first bytes in common. Mostly the word behind those tells: it differs within
+ * both names, or is the same and reaches to the end of both.
+ */
+IN_PLACE int
+compare_behind(const char *a, const char *b, size_t common)
+{
+	uint64_t word_a = word_at(a + 1 + common);
+	uint64_t word_b = word_at(b + 1 + common);
+	size_t length_a = (unsigned char) *a;
+	size_t length_b = (unsigned char) *b;
+
+	if (word_a != word_b)
+	{
+		size_t at = 1 + common + first_difference(word_a, word_b);
+
+		if (at <= length_a && at <= length_b)
+		{
+			return (unsigned char) a[at] - (unsigned char) b[at];
+		}
+	}
+	else if (length_a == length_b && length_a <= common + sizeof(word_a))
+	{
+		return 0;
+	}
+	return compare_ids(id_behind(a), id_behind(b));
+}
+
 /* Whom the other clock does not have counts as zero there, and no zero is kept. */
 static Signs
 compare_participants(const VClock *a, const VClock *b)
 {
+	Cursor in_a = cursor_at_begin(a);
+	Cursor in_b = cursor_at_begin(b);
+	size_t common = a->names != NULL && b->names != NULL ? common_beginning(a->names, b->names) : 0;
 	int64_t less = 0;
 	int64_t more = 0;
-	size_t i = 0;
-	size_t j = 0;
 
-	while (i < a->count && j < b->count && (less & more) >= 0)
+	while (in_a.counter < in_a.end && in_b.counter < in_b.end && (less & more) >= 0)
 	{
-		Stretch stretch = find_stretch(a, i, b, j);
+		int order = compare_behind(in_a.id, in_b.id, common);
+		int64_t of_a = cursor_take(&in_a, order <= 0);
+		int64_t of_b = cursor_take(&in_b, order >= 0);
 
-		for (; stretch.run > 0; stretch.run--)
-		{
-			less |= a->counters[i] - b->counters[j];
-			more |= b->counters[j++] - a->counters[i++];
-		}
-		if (stretch.order < 0)
-		{
-			more = -1;
-			i++;
-		}
-		else if (stretch.order > 0)
-		{
-			less = -1;
-			j++;
-		}
+		less |= of_a - of_b;
+		more |= of_b - of_a;
 	}
-	return (Signs){.less = less < 0 || j < b->count, .more = more < 0 || i < a->count};
+	return (Signs){.less = less < 0 || in_b.counter < in_b.end, .more = more < 0 || in_a.counter < in_a.end};
 }
 
 VClockOrder
 vclock_compare(const VClock *a, const VClock *b)
 {
-	return order_of(same_participants(a, b) ? gather_signs(a->counters, b->counters, a->count)
-											: compare_participants(a, b));
+	return order_of(same_names(a->names, b->names) ? gather_signs(a->counters, b->counters, vclock_count(a))
+												   : compare_participants(a, b));
 }
 
 const char *
@@ -545,39 +589,73 @@ take_greater(int64_t *to, const int64_t *a, const int64_t *b, size_t count)
 	}
 }
 
-/* Identifiers are copied by stretches that come from one of the two; those that both have go on with either. */
-static void
-merge_participants(VClock *merged, const VClock *a, const VClock *b)
+/* From where they lie elsewhere, each after its length; no more than so many bytes. */
+static VClockNames *
+gather_names(const char *const *ids, size_t count, size_t bytes)
 {
-	const VClock *from = a;
-	size_t begin = 0;
-	size_t count = 0;
-	size_t i = 0;
-	size_t j = 0;
+	VClockNames *names = names_with_room(count, bytes);
+	char *to = names->ids;
 
-	while (i < a->count && j < b->count)
+	for (size_t i = 0; i < count; i++)
 	{
-		Stretch stretch = find_stretch(a, i, b, j);
-		const VClock *next = stretch.order < 0 ? a : stretch.order > 0 ? b : from;
+		size_t length = 1 + (size_t) (unsigned char) *ids[i];
 
-		for (; stretch.run > 0; stretch.run--, i++, j++)
+		memcpy(to, ids[i], SLACK_BYTES); /* no call, where a name is short */
+		if (length > SLACK_BYTES)
 		{
-			merged->counters[count++] = a->counters[i] < b->counters[j] ? b->counters[j] : a->counters[i];
+			memcpy(to + SLACK_BYTES, ids[i] + SLACK_BYTES, length - SLACK_BYTES);
 		}
-		if (next != from)
-		{
-			append_ids(merged, from, begin, count - merged->count);
-			from = next;
-			begin = next == a ? i : j;
-		}
-		if (stretch.order != 0)
-		{
-			merged->counters[count++] = next == a ? a->counters[i++] : b->counters[j++];
-		}
+		to += length;
+		names->begins[i + 1] = (size_t) (to - names->ids);
 	}
-	append_ids(merged, from, begin, count - merged->count);
-	append_entries(merged, a, i, a->count - i);
-	append_entries(merged, b, j, b->count - j);
+	memset(to, 0, SLACK_BYTES);
+	names->count = count;
+	names->bytes = (size_t) (to - names->ids);
+	return names;
+}
+
+/* All participants of both: their counters, and where their names lie. */
+static size_t
+merge_entries(const VClock *a, const VClock *b, int64_t *counters, const char **ids)
+{
+	Cursor in_a = cursor_at_begin(a);
+	Cursor in_b = cursor_at_begin(b);
+	size_t common = common_beginning(a->names, b->names);
+	size_t count = 0;
+	Cursor *rest;
+
+	while (in_a.counter < in_a.end && in_b.counter < in_b.end)
+	{
+		int order = compare_behind(in_a.id, in_b.id, common);
+		int64_t of_a;
+		int64_t of_b;
+
+		ids[count] = order <= 0 ? in_a.id : in_b.id;
+		of_a = cursor_take(&in_a, order <= 0);
+		of_b = cursor_take(&in_b, order >= 0);
+		counters[count++] = of_a < of_b ? of_b : of_a;
+	}
+	for (rest = in_a.counter < in_a.end ? &in_a : &in_b; rest->counter < rest->end;)
+	{
+		ids[count] = rest->id;
+		counters[count++] = cursor_take(rest, true);
+	}
+	return count;
+}
+
+static VClock
+merge_participants(const VClock *a, const VClock *b)
+{
+	size_t capacity = vclock_count(a) + vclock_count(b);
+	VClock merged = {.counters = memory_grow(NULL, capacity * sizeof(int64_t)), .capacity = capacity};
+	const char **ids = memory_grow(NULL, capacity * sizeof(*ids));
+	size_t count = merge_entries(a, b, merged.counters, ids);
+
+	merged.names = count == vclock_count(a)   ? names_share(a->names)
+				   : count == vclock_count(b) ? names_share(b->names)
+											  : gather_names(ids, count, a->names->bytes + b->names->bytes);
+	free(ids);
+	return merged;
 }
 
 VClock
@@ -585,24 +663,25 @@ vclock_merge(const VClock *a, const VClock *b)
 {
 	VClock merged;
 
-	if (same_participants(a, b))
+	if (a->names == NULL || b->names == NULL)
 	{
-		merged = clock_with_room(a->count, a->id_bytes);
-		take_greater(merged.counters, a->counters, b->counters, a->count);
-		append_ids(&merged, a, 0, a->count);
-		return merged;
+		return vclock_copy(a->names != NULL ? a : b);
 	}
-	merged = clock_with_room(a->count + b->count, a->id_bytes + b->id_bytes);
-	merge_participants(&merged, a, b);
+	if (!same_names(a->names, b->names))
+	{
+		return merge_participants(a, b);
+	}
+	merged = clock_sharing(a->names);
+	take_greater(merged.counters, a->counters, b->counters, merged.capacity);
 	return merged;
 }
 
 void
 vclock_absorb(VClock *clock, const VClock *other)
 {
-	if (same_participants(clock, other))
+	if (same_names(clock->names, other->names))
 	{
-		take_greater(clock->counters, clock->counters, other->counters, clock->count);
+		take_greater(clock->counters, clock->counters, other->counters, vclock_count(clock));
 	}
 	else
 	{
