@@ -5,7 +5,8 @@
  * A clock is a value: all zero bytes are the empty clock, `VClock clock = {0}`. Its members are this module's. Entries are
  * sorted by the bytes of their identifiers. A zero is not kept: said or not, it is the same clock.
  *
- * Nothing here does I/O, or keeps anything between calls. A clock may be read by several threads, written by one.
+ * Nothing here does I/O, or keeps anything between calls. A clock may be read by several threads, written by one; clocks that
+ * came from one another may be written each by another thread, whatever they share inside.
  */
 #ifndef COUNTERPROOF_VCLOCK_H
 #define COUNTERPROOF_VCLOCK_H

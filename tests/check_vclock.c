@@ -322,7 +322,13 @@ enum
 
 static char names[NAMES][64];
 
-/* Names that share beginnings of any length, and have lengths on both sides of a word's. */
+static int
+compare_names(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* Names that share beginnings of any length, and have lengths on both sides of a word's; sorted. */
 static void
 make_names(void)
 {
@@ -332,6 +338,7 @@ make_names(void)
 	{
 		snprintf(names[i], sizeof(names[i]), "%s%zu", beginnings[i % LENGTH_OF(beginnings)], i * 7919 % 1009);
 	}
+	qsort(names, NAMES, sizeof(names[0]), compare_names);
 }
 
 /* A clock and, beside it, the plain array that it stands for. */
@@ -346,9 +353,11 @@ draw(Rng *rng, uint64_t density, VClock *clock, int64_t counters[NAMES])
 
 		counters[number] += rng_below(rng, 8) < density ? (int64_t) rng_below(rng, 3) : 0;
 	}
-	for (size_t i = 0; i < NAMES; i++) /* whose names are in no order */
+	for (size_t i = 0; i < NAMES; i++)
 	{
-		if (counters[i] > 0 && !vclock_set(clock, vclock_id(names[i]), counters[i]))
+		size_t number = i * 7 % NAMES; /* each once, in another order than theirs */
+
+		if (counters[number] > 0 && !vclock_set(clock, vclock_id(names[number]), counters[number]))
 		{
 			ck_abort_msg("not set");
 		}
@@ -372,15 +381,20 @@ order_of_arrays(const int64_t a[NAMES], const int64_t b[NAMES])
 static bool
 is_array(const VClock *clock, const int64_t counters[NAMES])
 {
-	size_t positive = 0;
+	size_t entries = 0;
 	bool same = true;
 
-	for (size_t i = 0; i < NAMES; i++)
+	for (size_t i = 0; i < NAMES && same; i++)
 	{
-		same = same && vclock_get(clock, vclock_id(names[i])) == counters[i];
-		positive += counters[i] > 0;
+		if (counters[i] > 0 && (same = entries < vclock_count(clock)))
+		{
+			VClockEntry entry = vclock_entry(clock, entries++);
+
+			same = entry.counter == counters[i] && entry.id.length == strlen(names[i]) &&
+				   memcmp(entry.id.bytes, names[i], entry.id.length) == 0;
+		}
 	}
-	return same && vclock_count(clock) == positive;
+	return same && vclock_count(clock) == entries;
 }
 
 /* Now and then both have the same participants, which is another way through compare and merge. */

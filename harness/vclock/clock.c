@@ -415,13 +415,11 @@ typedef struct
 	const int64_t *end;
 } Cursor;
 
+/* Of a clock that is not empty. */
 static Cursor
 cursor_at_begin(const VClock *clock)
 {
-	size_t count = vclock_count(clock);
-
-	return (Cursor){
-		.id = count > 0 ? clock->names->ids : NULL, .counter = clock->counters, .end = clock->counters + count};
+	return (Cursor){.id = clock->names->ids, .counter = clock->counters, .end = clock->counters + clock->names->count};
 }
 
 /* The counter there, and on to the next; where it is another's turn, 0. */
@@ -510,7 +508,7 @@ compare_participants(const VClock *a, const VClock *b)
 {
 	Cursor in_a = cursor_at_begin(a);
 	Cursor in_b = cursor_at_begin(b);
-	size_t common = a->names != NULL && b->names != NULL ? common_beginning(a->names, b->names) : 0;
+	size_t common = common_beginning(a->names, b->names);
 	int64_t less = 0;
 	int64_t more = 0;
 
@@ -529,8 +527,15 @@ compare_participants(const VClock *a, const VClock *b)
 VClockOrder
 vclock_compare(const VClock *a, const VClock *b)
 {
-	return order_of(same_names(a->names, b->names) ? gather_signs(a->counters, b->counters, vclock_count(a))
-												   : compare_participants(a, b));
+	if (same_names(a->names, b->names))
+	{
+		return order_of(gather_signs(a->counters, b->counters, vclock_count(a)));
+	}
+	if (a->names == NULL || b->names == NULL)
+	{
+		return a->names == NULL ? VCLOCK_BEFORE : VCLOCK_AFTER;
+	}
+	return order_of(compare_participants(a, b));
 }
 
 const char *
