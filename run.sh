@@ -6,6 +6,7 @@
 #   ./run.sh test [ARG..]  what CI runs (ctest)     ./run.sh bench [ARG..]  measurements side by side
 #   ./run.sh mutants       wrong twins are caught   ./run.sh crashpoints F  your program against every fault
 #   ./run.sh all           suites, mutants, crashpoints
+#   ./run.sh counters check -c FILE    derived counters of your own database, compared with what they are derived from
 #
 # What is built stays in build/. Server binaries fetched because the machine has none of the wanted version, and what the
 # lab keeps from one run to the next, go to COUNTERPROOF_CACHE (root: /var/cache/counterproof, others: ~/.cache/...).
@@ -223,8 +224,13 @@ build_failed() { # log
 
 # Sets major, and whether a server and a client are needed at all; options are judged by the lab itself.
 read_options() {
-	local argument last=''
+	local argument last='' clocks=false others=false
 	for argument; do
+		case $argument in
+			clocks | clocks/*) clocks=true ;;
+			-*) ;;
+			*) others=true ;;
+		esac
 		case $argument in
 			--pg=*) major=${argument#*=} ;;
 			isolation | isolation/* | all) wants_client=true ;;
@@ -235,6 +241,9 @@ read_options() {
 		fi
 		last=$argument
 	done
+	if $clocks && ! $others; then
+		wants_server=false # that suite starts none
+	fi
 }
 
 # pgbench lies in Debian's server package, whose installation would start a cluster: it is unpacked, not installed.
@@ -284,7 +293,7 @@ major=${COUNTERPROOF_PG:-16}
 pg_bin=''
 wants_server=true
 wants_client=false
-if [[ $command == list || $command == help || $command == isolationtester || -n ${COUNTERPROOF_SERVER-}${COUNTERPROOF_PG_BIN-} ]]; then
+if [[ $command == list || $command == help || $command == counters || $command == isolationtester || -n ${COUNTERPROOF_SERVER-}${COUNTERPROOF_PG_BIN-} ]]; then
 	wants_server=false
 fi
 if [[ $command != test && $command != bench && $command != isolationtester ]]; then

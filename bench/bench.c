@@ -654,8 +654,12 @@ static const struct Part
 	{"crashpoints", bench_crashpoints, NULL, 0},
 	/* three ways to keep a rule over several rows, beside each other */
 	{"isolation", NULL, bench_isolation, 0},
+	/* counts of another schema: check against the plain query that counts and joins */
+	{"counters", NULL, bench_counters, 0},
 	/* the scenario language against PostgreSQL's isolationtester */
 	{"spec", NULL, bench_spec, (int64_t) 1 << 30},
+	/* vector clocks against 100 ns, against a quarter of their entries, and against memcmp over as many bytes */
+	{"clocks", bench_clocks, NULL, 0},
 };
 
 static bool

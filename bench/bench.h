@@ -31,7 +31,9 @@ extern bool bench_run_command(const char *const *argv, const char *directory, co
 extern bool bench_peak_of(const char *const *argv, const char *output_file, double *peak_mib) MUST_CHECK;
 
 extern bool bench_crashpoints(const Bench *bench) MUST_CHECK;
+extern bool bench_counters(const Bench *bench, Cluster *cluster) MUST_CHECK;
 extern bool bench_isolation(const Bench *bench, Cluster *cluster) MUST_CHECK;
 extern bool bench_spec(const Bench *bench, Cluster *cluster) MUST_CHECK;
+extern bool bench_clocks(const Bench *bench) MUST_CHECK;
 
 #endif

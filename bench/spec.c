@@ -2,8 +2,8 @@
  * The scenario language beside PostgreSQL's own isolationtester: the same files on one server, whose settings are the
  * defaults and whose directory lies in memory, as that of ./run.sh spec does; in alternating pairs.
  *
- * Files: those of COUNTERPROOF_BENCH_SPECS, a folder, or the tests' own. What either program prints of them is compared:
- * a fast wrong answer would be none.
+ * Files: those of COUNTERPROOF_BENCH_SPECS, a folder, or the tests' own; isolationtester is started for each, as it takes no
+ * more than one. What either program prints of them is compared: a fast wrong answer would be none.
  */
 #include "bench.h"
 
@@ -509,16 +509,16 @@ bench_spec_memory(SpecBench *spec)
 	double few = 0;
 	double many = 0;
 	double rate = 0;
-	double kib_each;
+	double bytes_each;
 
 	if (!measure_memory(spec, MEMORY_FEW, &few, &rate) || !measure_memory(spec, MEMORY_MANY, &many, &rate))
 	{
 		return false;
 	}
-	kib_each = (many - few) * 1024 / (MEMORY_MANY - MEMORY_FEW);
 	bench_print_row("peak, 20,000 interleavings / 2,000", many, few, "MiB", many / few, "at most 1.1");
-	printf("  %.0f interleavings a second; a million more would take %.1f MiB more at this slope\n", rate,
-		   kib_each * 1e6 / 1024);
+	bytes_each = many > few ? (many - few) * (1 << 20) / (MEMORY_MANY - MEMORY_FEW) : 0;
+	printf("  %.0f interleavings a second; %.1f bytes more for each, so at most %.1f MiB for a million\n", rate,
+		   bytes_each, bytes_each * 1e6 / (1 << 20));
 	return true;
 }
 

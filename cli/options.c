@@ -24,6 +24,15 @@
 #define PG_MAJOR_DEFAULT 16
 #define SHARDS_MAX 1000
 #define POINTS_MAX 1000000
+#define CHUNK_MAX 10000000
+#define SETTLE_DEFAULT_S 2
+#define SETTLE_MAX_S 3600
+#define REPORT_LIMIT_DEFAULT 100
+#define REPORT_LIMIT_MAX 1000000000
+#define EVERY_DEFAULT_S 300
+#define EVERY_MAX_S 86400
+#define LOAD_MAX 100000
+#define LAG_MAX_MB 100000000
 
 /* Answers of getopt_long(): 1 for a word, letters below, rows of the table from here on. */
 #define WORD_ANSWER 1
@@ -38,9 +47,10 @@ typedef enum
 	TYPE_TEXT,  /* const char * */
 	TYPE_COLOR, /* ColorWhen */
 	TYPE_SHARD,
-	TYPE_POINTS, /* PointRange */
-	TYPE_FAULT,  /* CrashFault */
-	TYPE_DESIGN  /* const char *, a name of like_designs */
+	TYPE_POINTS,   /* PointRange */
+	TYPE_FAULT,    /* CrashFault */
+	TYPE_DURATION, /* int, seconds */
+	TYPE_DESIGN    /* const char *, a name of like_designs */
 } OptionType;
 
 typedef struct
@@ -57,18 +67,21 @@ typedef struct
 	bool replayed;        /* a run of the same needs it */
 } OptionRow;
 
+#define IN_COUNTERS(member) (offsetof(Options, counters) + offsetof(CountersOptions, member))
+#define IN_REPAIR(member) (IN_COUNTERS(repair) + offsetof(CountersRepair, member))
 #define IN_RUNNER(member) (offsetof(Options, runner) + offsetof(RunnerConfig, member))
 
 /* clang-format off */
 static const OptionRow ROWS[] = {
 	{"seed", 0, "COUNTERPROOF_SEED", TYPE_SEED, IN_RUNNER(seed), 0, 9223372036854775807.0, "N|random",
-	 "draw everything random from N (default 32, the suite's own); random draws one", FOR_RUNS, false},
+	 "draw everything random from N (default 32, the suite's own); random draws one", FOR_RUNS | FOR_COUNTERS, false},
 	{"repeat", 0, "COUNTERPROOF_REPEAT", TYPE_INT, IN_RUNNER(repeat), 1, REPEAT_MAX, "N",
 	 "run each case N times", FOR_RUN, true},
 	{"until-fail", 0, "COUNTERPROOF_UNTIL_FAIL", TYPE_FLAG, IN_RUNNER(until_fail), 0, 1, NULL,
 	 "repeat until something does not pass", FOR_RUN, false},
 	{"jobs", 0, "COUNTERPROOF_JOBS", TYPE_INT, IN_RUNNER(jobs), 1, JOBS_MAX, "N",
-	 "cases side by side (default: processors, at most 4); never changes the order of output.txt", FOR_RUNS, true},
+	 "cases side by side (default: processors, at most 4); never changes the order of output.txt; counters repair: workers "
+	 "(default 1)", FOR_RUNS | FOR_COUNTERS, true},
 	{"shard", 0, "COUNTERPROOF_SHARD", TYPE_SHARD, offsetof(Options, shard), 1, SHARDS_MAX, "I/N",
 	 "run the I-th of N parts of the selection", FOR_RUN | FOR_ALL | FOR_MUTANTS | FOR_CRASHPOINTS | FOR_LIST, true},
 	{"variant", 0, "COUNTERPROOF_VARIANT", TYPE_TEXT, IN_RUNNER(variant), 0, 0, "ID",
@@ -84,15 +97,53 @@ static const OptionRow ROWS[] = {
 	{"fault", 0, "COUNTERPROOF_FAULT", TYPE_FAULT, offsetof(Options, fault), 0, 0, "NAME",
 	 "only this one of kill-client, cut, stop-server, pause", FOR_CRASHPOINTS, true},
 	{"sample", 0, "COUNTERPROOF_SAMPLE", TYPE_INT, offsetof(Options, sample), 1, POINTS_MAX, "N",
-	 "only N runs, drawn by the seed, spread over points and faults", FOR_CRASHPOINTS, true},
+	 "only N, drawn by the seed: runs, spread over points and faults, or keys of each counter", FOR_CRASHPOINTS | FOR_COUNTERS, true},
 	{"order", 0, "COUNTERPROOF_ORDER", TYPE_TEXT, offsetof(Options, order), 0, 0, "STEPS",
 	 "only this interleaving, names of steps and faults", FOR_SPEC, true},
 	{"each", 0, "COUNTERPROOF_EACH", TYPE_FLAG, offsetof(Options, each), 0, 1, NULL,
 	 "each written permutation is a case of its own", FOR_SPEC, false},
+	{"config", 'c', "COUNTERPROOF_CONFIG", TYPE_TEXT, IN_COUNTERS(file), 0, 0, "FILE",
+	 "the file that names the counters", FOR_COUNTERS, false},
+	{"id", 0, "COUNTERPROOF_ID", TYPE_TEXT, IN_COUNTERS(id), 0, 0, "KEY",
+	 "only this key; its columns are separated by commas", FOR_COUNTERS, false},
+	{"chunk", 0, "COUNTERPROOF_CHUNK", TYPE_INT, IN_COUNTERS(chunk), 1, CHUNK_MAX, "N",
+	 "N keys at a time (default: check asks the planner whether one pass is cheaper)", FOR_COUNTERS, false},
+	{"settle", 0, "COUNTERPROOF_SETTLE", TYPE_DURATION, IN_COUNTERS(settle_s), 0, SETTLE_MAX_S, "TIME",
+	 "with separate_transaction, look again after TIME at what differs (default 2s)", FOR_COUNTERS, false},
+	{"limit-report", 0, "COUNTERPROOF_LIMIT_REPORT", TYPE_INT, IN_COUNTERS(report_limit), 0, REPORT_LIMIT_MAX, "N",
+	 "print N rows of each counter (default 100), 0 for all", FOR_COUNTERS, false},
+	{"json", 0, "COUNTERPROOF_JSON", TYPE_FLAG, IN_COUNTERS(json), 0, 1, NULL,
+	 "one JSON document instead of lines", FOR_COUNTERS, false},
+	{"every", 0, "COUNTERPROOF_EVERY", TYPE_DURATION, IN_COUNTERS(every_s), 1, EVERY_MAX_S, "TIME",
+	 "watch: begin a round every TIME, such as 30s or 5m (default 5m)", FOR_COUNTERS, false},
+	{"until-drift", 0, "COUNTERPROOF_UNTIL_DRIFT", TYPE_FLAG, IN_COUNTERS(until_drift), 0, 1, NULL,
+	 "watch: end with 1 at the first drift", FOR_COUNTERS, false},
+	{"prometheus", 0, "COUNTERPROOF_PROMETHEUS", TYPE_TEXT, IN_COUNTERS(metrics), 0, 0, "FILE",
+	 "watch: replace this text file with each round's numbers", FOR_COUNTERS, false},
+	{"mode", 0, "COUNTERPROOF_MODE", TYPE_TEXT, IN_REPAIR(mode), 0, 0, "MODE",
+	 "repair: lock, snapshot, relative, outbox or maintenance (default: what is right for the writers; --explain)", FOR_COUNTERS, false},
+	{"dry-run", 0, "COUNTERPROOF_DRY_RUN", TYPE_FLAG, IN_REPAIR(dry_run), 0, 1, NULL,
+	 "repair: tell what would be done", FOR_COUNTERS, false},
+	{"record", 0, "COUNTERPROOF_RECORD", TYPE_FLAG, IN_REPAIR(record), 0, 1, NULL,
+	 "repair: keep what a dry run found in the history", FOR_COUNTERS, false},
+	{"explain", 0, "COUNTERPROOF_EXPLAIN", TYPE_FLAG, IN_REPAIR(explain), 0, 1, NULL,
+	 "repair: tell which mode is right for which writers, and what each costs", FOR_COUNTERS, false},
+	{"resume", 0, "COUNTERPROOF_RESUME", TYPE_TEXT, IN_REPAIR(resume), 0, 0, "RUN|last",
+	 "repair: go on with a run that stopped, or join one; last: the one that has not ended, else a new one", FOR_COUNTERS, false},
+	{"max-change", 0, "COUNTERPROOF_MAX_CHANGE", TYPE_INT, IN_REPAIR(max_change), 0, 100, "PERCENT",
+	 "repair: refuse when more of the counts, and at least 10, would become 0 (default 20)", FOR_COUNTERS, false},
+	{"yes", 0, "COUNTERPROOF_YES", TYPE_FLAG, IN_REPAIR(yes), 0, 1, NULL,
+	 "repair: however many counts become 0", FOR_COUNTERS, false},
+	{"pause-file", 0, "COUNTERPROOF_PAUSE_FILE", TYPE_TEXT, IN_REPAIR(pause_file), 0, 0, "FILE",
+	 "repair: wait between two chunks while this file is there", FOR_COUNTERS, false},
+	{"max-load", 0, "COUNTERPROOF_MAX_LOAD", TYPE_INT, IN_REPAIR(max_load), 1, LOAD_MAX, "N",
+	 "repair: wait while more than N queries of others are active", FOR_COUNTERS, false},
+	{"max-lag", 0, "COUNTERPROOF_MAX_LAG", TYPE_INT, IN_REPAIR(max_lag_mb), 1, LAG_MAX_MB, "MB",
+	 "repair: wait while a replica has more WAL than this to replay", FOR_COUNTERS, false},
 	{"timeout", 0, "COUNTERPROOF_TIMEOUT", TYPE_INT, IN_RUNNER(timeout_s), 1, TIMEOUT_MAX_S, "S",
 	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN", FOR_RUNS, true},
 	{"scale", 0, "COUNTERPROOF_SCALE", TYPE_REAL, IN_RUNNER(scale), 0.1, 1000, "F",
-	 "multiply every deadline by F, on a slow or busy machine", FOR_RUNS, true},
+	 "multiply every deadline by F, on a slow or busy machine", FOR_RUNS | FOR_COUNTERS, true},
 	{"fail-fast", 0, "COUNTERPROOF_FAIL_FAST", TYPE_FLAG, IN_RUNNER(fail_fast), 0, 1, NULL,
 	 "start nothing more after the first case that does not pass", FOR_RUN, false},
 	{"keep", 0, "COUNTERPROOF_KEEP", TYPE_FLAG, IN_RUNNER(keep), 0, 1, NULL,
@@ -104,11 +155,11 @@ static const OptionRow ROWS[] = {
 	{"pg-bin", 0, "COUNTERPROOF_PG_BIN", TYPE_TEXT, IN_RUNNER(pg_bin), 0, 0, "DIR",
 	 "the folder of the server's binaries", FOR_EVERY, true},
 	{"server", 0, "COUNTERPROOF_SERVER", TYPE_TEXT, IN_RUNNER(server), 0, 0, "CONNINFO",
-	 "use an existing server (of version --pg, with a role that may create databases); cases that need to break one are skipped", FOR_RUN | FOR_ALL | FOR_SPEC, true},
+	 "use an existing server (of version --pg, with a role that may create databases); cases that need to break one are skipped; counters: the database to look at", FOR_RUN | FOR_ALL | FOR_SPEC | FOR_COUNTERS, true},
 	{"color", 0, "COUNTERPROOF_COLOR", TYPE_COLOR, IN_RUNNER(color), 0, 0, "WHEN",
 	 "auto, always or never; auto means on a terminal", FOR_EVERY, false},
 	{"verbose", 'v', "COUNTERPROOF_VERBOSE", TYPE_FLAG, IN_RUNNER(verbose), 0, 1, NULL,
-	 "show each line of each case", FOR_RUNS, false},
+	 "show each line of each case; counters: all SQL on stderr", FOR_RUNS | FOR_COUNTERS, false},
 	{"help", 'h', NULL, TYPE_FLAG, offsetof(Options, help), 0, 1, NULL, "show this", FOR_EVERY, false},
 	{"home", 0, "COUNTERPROOF_HOME", TYPE_TEXT, offsetof(Options, home), 0, 0, "DIR", NULL, FOR_EVERY, false},
 	{"programs", 0, "COUNTERPROOF_PROGRAMS", TYPE_TEXT, IN_RUNNER(programs), 0, 0, "DIR", NULL, FOR_EVERY, false},
@@ -247,6 +298,39 @@ read_points(const char *value, int most, PointRange *points)
 	return done;
 }
 
+/* "90", "90s", "5m" or "2h" */
+static bool
+read_duration(const char *value, int least, int most, int *seconds)
+{
+	static const struct
+	{
+		char unit;
+		int seconds;
+	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+	char *copy = string_copy(value);
+	size_t length = strlen(copy);
+	int64_t number;
+	int factor = 1;
+	bool done;
+
+	for (size_t i = 0; length > 0 && i < LENGTH_OF(units); i++)
+	{
+		if (copy[length - 1] == units[i].unit)
+		{
+			factor = units[i].seconds;
+			copy[length - 1] = '\0';
+			break;
+		}
+	}
+	done = string_to_int64(copy, 0, most, &number) && number * factor >= least && number * factor <= most;
+	if (done)
+	{
+		*seconds = (int) number * factor;
+	}
+	free(copy);
+	return done;
+}
+
 static bool
 read_color(const char *value, ColorWhen *color)
 {
@@ -305,6 +389,8 @@ read_value(const OptionRow *row, const char *value, void *member)
 		case TYPE_DESIGN:
 			*(const char **) member = value;
 			return value[0] != '\0' && like_design_find(value) != NULL;
+		case TYPE_DURATION:
+			return read_duration(value, (int) row->least, (int) row->most, member);
 	}
 	return false;
 }
@@ -347,6 +433,9 @@ append_range(Text *text, const OptionRow *row)
 			{
 				text_append(text, "%s%s", design == like_designs ? "" : " or ", design->name);
 			}
+			break;
+		case TYPE_DURATION:
+			text_append(text, "a time such as 30s or 5m, from %.0fs to %.0fs", row->least, row->most);
 			break;
 	}
 }
@@ -392,6 +481,10 @@ set_defaults(Options *options)
 				   .design = like_designs[0].name,
 				   .commit = "unknown"},
 		.shard = {.index = 1, .count = 1},
+		.counters = {.settle_s = SETTLE_DEFAULT_S,
+					 .report_limit = REPORT_LIMIT_DEFAULT,
+					 .every_s = EVERY_DEFAULT_S,
+					 .repair = {.max_change = COUNTERS_MAX_CHANGE_PERCENT}},
 	};
 }
 
@@ -447,6 +540,23 @@ is_whole(const char *word, const char *name)
 		   (strncmp(word + 2, name, length) == 0 && (word[2 + length] == '\0' || word[2 + length] == '='));
 }
 
+/* A letter that is unknown, or without its value. */
+static bool
+refuse_letter(int answer, int letter)
+{
+	char word[3] = {'-', (char) letter, '\0'};
+
+	for (size_t i = 0; answer == ':' && i < ROW_COUNT; i++)
+	{
+		if (ROWS[i].letter == letter)
+		{
+			report_error("%s needs a value: %s", word, ROWS[i].argument);
+			return false;
+		}
+	}
+	return refuse_unknown(word);
+}
+
 /* One answer of getopt_long() for a word that begins with a hyphen: take the option, or say what is wrong. */
 static bool
 take_option(Options *options, int answer, char **argv)
@@ -462,9 +572,7 @@ take_option(Options *options, int answer, char **argv)
 	}
 	if (refused && optopt <= CHAR_MAX)
 	{
-		char letter[3] = {'-', (char) optopt, '\0'};
-
-		return refuse_unknown(letter);
+		return refuse_letter(answer, optopt);
 	}
 	row = &ROWS[(refused ? optopt : answer) - FIRST_LONG];
 	if (!is_whole(word, row->name))
@@ -484,7 +592,6 @@ take_option(Options *options, int answer, char **argv)
 	return take(options, row, row->argument == NULL ? "1" : optarg, GIVEN_LINE);
 }
 
-/* Letters are for flags only. */
 static bool
 take_letter(Options *options, int letter)
 {
@@ -492,7 +599,7 @@ take_letter(Options *options, int letter)
 	{
 		if (ROWS[i].letter == letter)
 		{
-			return take(options, &ROWS[i], "1", GIVEN_LINE);
+			return take(options, &ROWS[i], ROWS[i].argument == NULL ? "1" : optarg, GIVEN_LINE);
 		}
 	}
 	return false;
@@ -503,7 +610,7 @@ read_line(Options *options, int argc, char **argv)
 {
 	struct option longs[ROW_COUNT + 1] = {{0}};
 	/* "-": words come in their place, whatever POSIXLY_CORRECT says; ":": a missing value is told from an unknown name. */
-	char shorts[ROW_COUNT + 3] = "-:";
+	char shorts[2 * ROW_COUNT + 3] = "-:";
 	size_t length = 2;
 	int answer;
 
@@ -515,6 +622,10 @@ read_line(Options *options, int argc, char **argv)
 		if (ROWS[i].letter != 0)
 		{
 			shorts[length++] = ROWS[i].letter;
+			if (ROWS[i].argument != NULL)
+			{
+				shorts[length++] = ':';
+			}
 		}
 	}
 	options->words = memory_get(sizeof(char *) * ((size_t) argc + 1));
@@ -556,6 +667,7 @@ static const Conflict CONFLICTS[] = {
 	{"until-fail", "repeat", false, "one repeats without end, the other a number of times"},
 	{"keep", "until-fail", false, "only the server of a single round can be left up"},
 	{"keep", "repeat", false, "only the server of a single round can be left up"},
+	{"id", "sample", false, "one names the key, the other draws keys"},
 };
 
 /* What the command does not know is refused on its line, and forgotten when it comes from the environment. */
@@ -568,6 +680,7 @@ size_of(OptionType type)
 		case TYPE_FLAG:
 			return sizeof(bool);
 		case TYPE_INT:
+		case TYPE_DURATION:
 			return sizeof(int);
 		case TYPE_SEED:
 			return sizeof(uint64_t);
@@ -750,6 +863,19 @@ append_replay(Options *options)
 	}
 }
 
+/* A number of cases side by side that nobody asked for is none of workers in somebody's database. */
+static void
+set_workers(Options *options)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++)
+	{
+		if (ROWS[i].offset == IN_RUNNER(jobs))
+		{
+			options->counters.repair.jobs = given_where(options, &ROWS[i]) == GIVEN_NOWHERE ? 1 : options->runner.jobs;
+		}
+	}
+}
+
 bool
 options_read(Options *options, int argc, char **argv)
 {
@@ -758,6 +884,7 @@ options_read(Options *options, int argc, char **argv)
 	{
 		return false;
 	}
+	set_workers(options);
 	append_replay(options);
 	folders_find(options);
 	return true;
@@ -781,15 +908,15 @@ options_print_help(FILE *stream, int commands)
 	for (size_t i = 0; i < ROW_COUNT; i++)
 	{
 		const OptionRow *row = &ROWS[i];
+		char letter[3] = {'-', row->letter, '\0'};
 		char *left;
 
 		if (row->help == NULL || (row->commands & commands) == 0)
 		{
 			continue;
 		}
-		left = row->letter != 0 ? string_format("-%c, --%s", row->letter, row->name)
-								: string_format("--%s%s%s", row->name, row->argument == NULL ? "" : " ",
-												row->argument == NULL ? "" : row->argument);
+		left = string_format("%s%s--%s%s%s", row->letter != 0 ? letter : "", row->letter != 0 ? ", " : "", row->name,
+							 row->argument == NULL ? "" : " ", row->argument == NULL ? "" : row->argument);
 		fprintf(stream, "  %-18s  %s\n", left, row->help);
 		free(left);
 	}

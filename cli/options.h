@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base.h"
+#include "counters.h"
 #include "crashpoints.h"
 #include "runner.h"
 
@@ -20,6 +21,7 @@ enum
 	FOR_CRASHPOINTS = 8,
 	FOR_SPEC = 16,
 	FOR_LIST = 32,
+	FOR_COUNTERS = 64,
 	FOR_RUNS = FOR_RUN | FOR_ALL | FOR_MUTANTS | FOR_CRASHPOINTS | FOR_SPEC,
 	FOR_EVERY = ~0,
 };
@@ -38,6 +40,21 @@ typedef struct
 	int last;
 } PointRange;
 
+/* What the commands of counters take besides. */
+typedef struct
+{
+	const char *file; /* NULL: not given */
+	const char *id;   /* NULL: all keys */
+	int chunk;        /* 0: not given */
+	int settle_s;
+	int report_limit; /* 0: all */
+	bool json;
+	int every_s;
+	bool until_drift;
+	const char *metrics; /* NULL: none */
+	CountersRepair repair;
+} CountersOptions;
+
 typedef struct
 {
 	RunnerConfig runner; /* replay is left to the caller; programs, sql and evidence_root are absolute */
@@ -48,7 +65,8 @@ typedef struct
 	int sample;        /* 0: all */
 	const char *order; /* the only interleaving, NULL: all */
 	bool each;         /* permutations are cases of their own */
-	const char *home;  /* the checkout */
+	CountersOptions counters;
+	const char *home; /* the checkout */
 	bool help;
 	const char **words; /* what is left of the command line, ended by NULL */
 	int word_count;

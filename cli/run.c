@@ -6,6 +6,19 @@
 #include "commands.h"
 #include "twins/twins.h"
 
+static bool
+needs_server(const Scenario **selected, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		if (selected[i]->needs != NEEDS_NOTHING)
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
 ExitCode
 command_run(const Options *options, const char *const *words, int word_count)
 {
@@ -38,7 +51,8 @@ command_run(const Options *options, const char *const *words, int word_count)
 	}
 	command_replay(&replay, options, NULL, words, word_count);
 	config.replay = text_get(&replay);
-	code = command_has_server(options) ? runner_run(&config, selected, count) : EXIT_CODE_BROKEN;
+	code = !needs_server(selected, count) || command_has_server(options) ? runner_run(&config, selected, count)
+																		 : EXIT_CODE_BROKEN;
 	text_free(&replay);
 	free(selected);
 	return code;

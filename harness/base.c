@@ -31,8 +31,8 @@ static _Thread_local bool errors_expected;
 static char last_error[LAST_ERROR_BYTES];
 static pthread_mutex_t last_error_lock = PTHREAD_MUTEX_INITIALIZER;
 static double time_scale = 1.0;
-static volatile sig_atomic_t interrupt_came;
-static pid_t interrupt_process; /* who catches, 0: nobody. A forked child inherits the flag and the handler */
+static atomic_int interrupt_came; /* lock-free: written by the handler, read by every thread */
+static pid_t interrupt_process;   /* who catches, 0: nobody. A forked child inherits the flag and the handler */
 static sigset_t interrupt_signals;
 static _Thread_local int interrupt_deferrals;
 

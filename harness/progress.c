@@ -93,6 +93,56 @@ progress_ending(const char *command)
 	fflush(stdout);
 }
 
+#define METER_EVERY_NS 200000000
+#define NS_PER_S 1e9
+
+void
+progress_meter_begin(ProgressMeter *meter, const char *what, double total)
+{
+	*meter = (ProgressMeter){
+		.what = what, .total = total, .began_ns = time_now_ns(), .terminal = isatty(STDERR_FILENO) == 1};
+	if (meter->terminal)
+	{
+		fprintf(stderr, "\r%s ...\033[K", what);
+		meter->shown_ns = meter->began_ns;
+	}
+}
+
+void
+progress_meter_at(ProgressMeter *meter, double done)
+{
+	int64_t now_ns = time_now_ns();
+	double seconds = (double) (now_ns - meter->began_ns) / NS_PER_S;
+	double rate = seconds > 0 ? done / seconds : 0;
+
+	if (!meter->terminal || now_ns - meter->shown_ns < METER_EVERY_NS)
+	{
+		return;
+	}
+	fprintf(stderr, "\r%s %.0f", meter->what, done);
+	if (meter->total > done && rate > 0)
+	{
+		fprintf(stderr, " of %.0f (%.0f%%)", meter->total, 100 * done / meter->total);
+		fprintf(stderr, ", %.0f/s, %.0f s left", rate, (meter->total - done) / rate);
+	}
+	else
+	{
+		fprintf(stderr, ", %.0f/s", rate);
+	}
+	fprintf(stderr, "\033[K");
+	meter->shown_ns = now_ns;
+}
+
+void
+progress_meter_end(ProgressMeter *meter)
+{
+	if (meter->shown_ns != 0)
+	{
+		fprintf(stderr, "\r\033[K");
+		meter->shown_ns = 0;
+	}
+}
+
 void
 progress_end(const RunnerConfig *config, const Evidence *evidence, bool complete)
 {

@@ -18,6 +18,22 @@ extern void progress_line(const RunnerConfig *config, const EvidenceCase *name, 
 extern void progress_kept(const char *conninfo);
 extern void progress_ending(const char *command);
 
+/*
+ * One line on a terminal (stderr) that is written over while something goes on, with rate and time left; nothing elsewhere.
+ * Begin with progress_meter_begin(); an unknown total is 0.
+ */
+typedef struct
+{
+	const char *what; /* borrowed */
+	double total;
+	int64_t began_ns, shown_ns; /* shown_ns 0: there is no line */
+	bool terminal;
+} ProgressMeter;
+
+extern void progress_meter_begin(ProgressMeter *meter, const char *what, double total);
+extern void progress_meter_at(ProgressMeter *meter, double done); /* at most a few times a second is enough */
+extern void progress_meter_end(ProgressMeter *meter);             /* the line is gone */
+
 /* The SUMMARY line and where the evidence is. */
 extern void progress_end(const RunnerConfig *config, const Evidence *evidence, bool complete);
 

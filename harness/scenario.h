@@ -106,6 +106,7 @@ extern const char *scene_conninfo(Scene *scene);                  /* of the case
 extern const char *scene_server(Scene *scene);                    /* of its maintenance database; stays valid */
 extern Cluster *scene_cluster(Scene *scene);                      /* NEEDS_CLUSTER only */
 extern Process *scene_start(Scene *scene, const ProcessSpec *spec);
+extern void scene_free_process(Scene *scene, Process *process); /* before the case ends, by process_free() */
 extern History *scene_history(Scene *scene);
 extern const char *scene_history_path(Scene *scene);
 extern uint64_t scene_seed(const Scene *scene);

@@ -117,6 +117,18 @@ extern bool session_execute_file(Session *session, const char *path) MUST_CHECK;
 extern bool session_query_int(Session *session, int64_t *value, const char *sql, const SqlArg *args,
 							  int count) MUST_CHECK;
 
+/*
+ * The same as session_try(), row by row as they arrive, in memory that does not grow with them. The row is row 0 of a result that
+ * ends with the listener's return; the session is busy until then. A listener that answers false has the statement
+ * cancelled, which is SQL_ERROR with 57014.
+ */
+typedef bool (*RowListener)(void *context, const SqlResult *row);
+extern SqlStatus session_stream(Session *session, const char *sql, const SqlArg *args, int count, RowListener listener,
+								void *context) MUST_CHECK;
+
+/* From here on each statement is shown as it is sent, to those who see NOTICE_DEBUG. */
+extern void session_show_sql(Session *session);
+
 extern bool session_prepare(Session *session, const char *statement, const char *sql) MUST_CHECK;
 
 /* Like session_try() for a prepared statement. */

@@ -48,6 +48,41 @@
 	SCENARIO(isolation_repair) \
 	SCENARIO(isolation_two_deletes) \
 	SCENARIO(isolation_counter_rows) \
+	SCENARIO(clocks_relations) \
+	SCENARIO(clocks_receive) \
+	SCENARIO(clocks_refused) \
+	SCENARIO(clocks_history) \
+	SCENARIO(clocks_scalars) \
+	SCENARIO(clocks_pruned) \
+	SCENARIO(clocks_reused) \
+	SCENARIO(clocks_payloads) \
+	SCENARIO(clocks_context) \
+	SCENARIO(clocks_merging) \
+	SCENARIO(clocks_siblings) \
+	SCENARIO(clocks_growth) \
+	SCENARIO(clocks_dotted) \
+	SCENARIO(repair_causes) \
+	SCENARIO(repair_column) \
+	SCENARIO(repair_listener) \
+	SCENARIO(repair_negative) \
+	SCENARIO(repair_childless) \
+	SCENARIO(repair_bulk) \
+	SCENARIO(repair_shapes) \
+	SCENARIO(repair_missing) \
+	SCENARIO(repair_dry_run) \
+	SCENARIO(repair_unlocked) \
+	SCENARIO(repair_race) \
+	SCENARIO(repair_pairing) \
+	SCENARIO(repair_flight) \
+	SCENARIO(repair_one_key) \
+	SCENARIO(repair_late) \
+	SCENARIO(repair_stop) \
+	SCENARIO(repair_resume) \
+	SCENARIO(repair_restart) \
+	SCENARIO(repair_workers) \
+	SCENARIO(repair_lag) \
+	SCENARIO(repair_outbox) \
+	SCENARIO(repair_storm) \
 	SCENARIO(scale_sequencer)
 /* clang-format on */
 

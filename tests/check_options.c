@@ -211,6 +211,35 @@ START_TEST(refusals)
 }
 END_TEST
 
+START_TEST(counters_have_options_of_their_own)
+{
+	ck_assert(read_words("counters check -c x.yaml name --chunk 500 --id 7 --limit-report 0 --json --settle 3"));
+	ck_assert_str_eq(options.counters.file, "x.yaml");
+	ck_assert_str_eq(options.counters.id, "7");
+	ck_assert_int_eq(options.counters.chunk, 500);
+	ck_assert_int_eq(options.counters.report_limit, 0);
+	ck_assert_int_eq(options.counters.settle_s, 3);
+	ck_assert(options.counters.json);
+	ck_assert_int_eq(options.word_count, 3);
+	ck_assert(read_words("counters watch -cx.yaml --every 5m --until-drift --prometheus /m"));
+	ck_assert_str_eq(options.counters.file, "x.yaml");
+	ck_assert_int_eq(options.counters.every_s, 300);
+	ck_assert_int_eq(options.counters.settle_s, 2);
+	ck_assert_int_eq(options.counters.report_limit, 100);
+	ck_assert(read_words("counters watch --config x --every 2h --sample 9"));
+	ck_assert_int_eq(options.sample, 9);
+	ck_assert_int_eq(options.counters.every_s, 7200);
+	assert_refused("counters check -c", "-c needs a value: FILE");
+	assert_refused("counters check --id 7 --sample 3",
+				   "--id cannot go with --sample: one names the key, the other draws keys");
+	assert_refused("counters watch --every 25h",
+				   "--every takes a time such as 30s or 5m, from 1s to 86400s, not \"25h\"");
+	assert_refused("counters watch --every 0", "--every takes a time such as 30s or 5m, from 1s to 86400s, not \"0\"");
+	assert_refused("counters watch --every m", "--every takes a time such as 30s or 5m, from 1s to 86400s, not \"m\"");
+	assert_refused("counters check --chunk 0", "--chunk takes a number from 1 to 10000000, not \"0\"");
+}
+END_TEST
+
 START_TEST(unknown_letter_and_combinations)
 {
 	char error[512];
@@ -255,7 +284,8 @@ START_TEST(help_comes_from_the_table)
 	options_print_help(stream, FOR_RUN);
 	fclose(stream);
 	ck_assert_ptr_nonnull(strstr(text, "  --shard I/N         run the I-th of N parts of the selection\n"));
-	ck_assert_ptr_nonnull(strstr(text, "  -v, --verbose       show each line of each case\n"));
+	ck_assert_ptr_nonnull(
+		strstr(text, "  -v, --verbose       show each line of each case; counters: all SQL on stderr\n"));
 	ck_assert_ptr_null(strstr(text, "--programs"));
 	ck_assert_ptr_null(strstr(text, "--brief"));
 	free(text);
@@ -367,6 +397,7 @@ main(void)
 	tcase_add_test(tcase, environment_twins);
 	tcase_add_test(tcase, refusals);
 	tcase_add_test(tcase, unknown_letter_and_combinations);
+	tcase_add_test(tcase, counters_have_options_of_their_own);
 	tcase_add_test(tcase, quoting);
 	tcase_add_test(tcase, help_comes_from_the_table);
 	tcase_add_test(tcase, options_of_other_commands);

@@ -873,6 +873,76 @@ START_TEST(a_transaction_whose_session_is_lost_is_not_tried_again)
 }
 END_TEST
 
+/* Numbers as they arrive, until one that is too large. */
+typedef struct
+{
+	int64_t sum, rows, most;
+} Arrivals;
+
+static bool
+take_arrival(void *context, const SqlResult *row)
+{
+	Arrivals *arrivals = context;
+
+	ck_assert_int_eq(sql_rows(row), 1);
+	arrivals->rows++;
+	arrivals->sum += sql_int(row, 0, 0);
+	return sql_int(row, 0, 0) < arrivals->most;
+}
+
+START_TEST(rows_arrive_one_by_one)
+{
+	Arrivals arrivals = {.most = INT64_MAX};
+
+	ck_assert_int_eq(session_stream(subject, "SELECT g FROM generate_series(1, $1::int) g", ARGS(arg_int(1000)),
+									take_arrival, &arrivals),
+					 SQL_OK);
+	ck_assert_int_eq(arrivals.rows, 1000);
+	ck_assert_int_eq(arrivals.sum, 500500);
+	ck_assert_int_eq(session_stream(subject, "SELECT 1 WHERE false", NO_ARGS, take_arrival, &arrivals), SQL_OK);
+	ck_assert_int_eq(arrivals.rows, 1000);
+	ck_assert_int_eq(session_stream(subject, "nonsense", NO_ARGS, take_arrival, &arrivals), SQL_ERROR);
+	ck_assert_str_eq(session_error(subject)->sqlstate, "42601");
+}
+END_TEST
+
+START_TEST(an_error_after_rows_is_the_statements)
+{
+	Arrivals arrivals = {.most = INT64_MAX};
+
+	ck_assert_int_eq(
+		session_stream(subject, "SELECT 6 / (4 - g) FROM generate_series(1, 5) g", NO_ARGS, take_arrival, &arrivals),
+		SQL_ERROR);
+	ck_assert_str_eq(session_error(subject)->sqlstate, "22012");
+	ck_assert_int_eq(value_of(1), 10); /* the session lives */
+}
+END_TEST
+
+START_TEST(a_listener_ends_a_statement)
+{
+	Arrivals arrivals = {.most = 3};
+
+	ck_assert_int_eq(
+		session_stream(subject, "SELECT g FROM generate_series(1, 100000000) g", NO_ARGS, take_arrival, &arrivals),
+		SQL_ERROR);
+	ck_assert_str_eq(session_error(subject)->sqlstate, "57014");
+	ck_assert_int_eq(arrivals.rows, 3);
+	ck_assert_int_eq(value_of(2), 20);
+}
+END_TEST
+
+START_TEST(rows_of_a_session_that_is_lost)
+{
+	Arrivals arrivals = {.most = INT64_MAX};
+
+	ck_assert_int_eq(
+		session_stream(subject, "SELECT pg_terminate_backend(pg_backend_pid())::int", NO_ARGS, take_arrival, &arrivals),
+		SQL_UNKNOWN);
+	ck_assert(session_is_lost(subject));
+	ck_assert_int_eq(session_stream(subject, "SELECT 1", NO_ARGS, take_arrival, &arrivals), SQL_LOST);
+}
+END_TEST
+
 START_TEST(statuses_have_names)
 {
 	ck_assert_str_eq(sql_status_name(SQL_UNSET), "UNSET");
@@ -929,6 +999,10 @@ add_tests(TCase *tcase)
 	tcase_add_test(tcase, limits_of_the_callers_own);
 	tcase_add_test(tcase, a_warning_is_kept_until_the_next_answer);
 	tcase_add_test(tcase, a_transaction_whose_session_is_lost_is_not_tried_again);
+	tcase_add_test(tcase, rows_arrive_one_by_one);
+	tcase_add_test(tcase, an_error_after_rows_is_the_statements);
+	tcase_add_test(tcase, a_listener_ends_a_statement);
+	tcase_add_test(tcase, rows_of_a_session_that_is_lost);
 	tcase_add_test(tcase, statuses_have_names);
 	tcase_add_test_raise_signal(tcase, a_value_that_is_not_there_ends_the_program, SIGABRT);
 }

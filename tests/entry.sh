@@ -65,7 +65,10 @@ PG_BIN="$scratch/pg16"
 expect 'the first call builds' 4 "run.sh: building*pid=* home=$tree pg=$PG_BIN \[32-K\] \[b c\]" 32-K 'b c'
 expect 'the second does not, and becomes the lab' 4 'pid=CHILD *' 32
 expect 'nothing is needed for list' 4 "pid=* pg= \[list\]" list
+expect 'nor for counters of a database that is there' 4 "pid=* pg= \[counters\] \[check\] \[-c\] \[f\]" counters check -c f
 expect 'nor for a server that is given' 4 "pid=* pg= \[32\] \[--server=x\]" 32 --server=x
+expect 'nor for a suite that starts none' 4 "pid=* pg= \[clocks\] \[-v\]" clocks -v
+expect 'but for another beside it' 4 "pid=* pg=$PG_BIN \[clocks\] \[32\]" clocks 32
 expect 'a version by name' 3 'run.sh: PG_BIN=* is no folder of PostgreSQL 15*' 32 --pg 15
 PG_BIN="$scratch/pg15"
 expect 'a version by name, found' 4 "pid=* pg=$PG_BIN \[--pg=15\]" --pg=15

@@ -1,13 +1,12 @@
 #include "plan.h"
 
-#include <cyaml/cyaml.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <yaml.h>
+
+#include "../yaml_file.h"
 
 #define TIMEOUT_S 10
 #define PAUSE_MS 500
@@ -62,7 +61,7 @@ static const cyaml_strval_t FAULTS[] = {
 	{"kill-client", CRASH_KILL_CLIENT}, {"cut", CRASH_CUT}, {"stop-server", CRASH_STOP_SERVER}, {"pause", CRASH_PAUSE}};
 
 /* libcyaml's own truth values take any word for true. */
-static const cyaml_strval_t TRUTHS[] = {{"false", 0}, {"true", 1}};
+static const cyaml_strval_t TRUTHS[] = {{"true", 1}, {"false", 0}};
 
 static const cyaml_strval_t EXPECTATIONS[] = {{"clean", 0}, {"violation", 1}};
 
@@ -115,16 +114,10 @@ static const cyaml_schema_field_t OTHERS[] = {
 
 typedef struct
 {
-	const char *path;
-	Text content;
-	yaml_document_t tree;
-	cyaml_config_t config;
+	YamlFile *file;
 	cyaml_schema_field_t fields[FIELDS + 1];
 	cyaml_schema_value_t schema;
-	RawPlan *raw;
-	Text complaint; /* of libcyaml: the first line it says */
-	int line;       /* and where, 0: it has not said */
-	int column;
+	const RawPlan *raw;
 } Reading;
 
 
@@ -151,265 +144,29 @@ crash_fault_parse(const char *name, CrashFault *fault)
 }
 
 
-/* --- where things stand --- */
-
-/* Says it about a place, which counts from 0 as libyaml does. */
-static bool refuse(const Reading *reading, yaml_mark_t mark, const char *format, ...) PRINTF_LIKE(3, 4);
-
-static bool
-refuse(const Reading *reading, yaml_mark_t mark, const char *format, ...)
-{
-	Text text = {0};
-	va_list args;
-
-	va_start(args, format);
-	text_append_va(&text, format, args);
-	va_end(args);
-	report_error("%s:%zu:%zu: %s", reading->path, mark.line + 1, mark.column + 1, text_get(&text));
-	text_free(&text);
-	return false;
-}
-
-/* One pass over the text; nodes remember where they stand. false: reported. */
-static bool
-tree_load(Reading *reading)
-{
-	yaml_parser_t parser;
-	yaml_document_t second;
-	const yaml_node_t *root;
-	bool done = false;
-
-	if (yaml_parser_initialize(&parser) == 0)
-	{
-		report_error("%s: libyaml has no memory", reading->path);
-		return false;
-	}
-	yaml_parser_set_input_string(&parser, (const unsigned char *) text_get(&reading->content), reading->content.length);
-	if (yaml_parser_load(&parser, &reading->tree) == 0)
-	{
-		(void) refuse(reading, parser.problem_mark, "%s", parser.problem != NULL ? parser.problem : "no YAML");
-		yaml_parser_delete(&parser);
-		return false;
-	}
-	root = yaml_document_get_root_node(&reading->tree);
-	if (root == NULL || root->type != YAML_MAPPING_NODE)
-	{
-		(void) refuse(reading, root != NULL ? root->start_mark : (yaml_mark_t){0}, "not a mapping of keys to values");
-	}
-	else if (yaml_parser_load(&parser, &second) == 0)
-	{
-		(void) refuse(reading, parser.problem_mark, "%s", parser.problem != NULL ? parser.problem : "no YAML");
-	}
-	else
-	{
-		root = yaml_document_get_root_node(&second);
-		done = root == NULL || refuse(reading, root->start_mark, "a second document; one file is one");
-		yaml_document_delete(&second);
-	}
-	if (!done)
-	{
-		yaml_document_delete(&reading->tree);
-	}
-	yaml_parser_delete(&parser);
-	return done;
-}
-
-static bool
-is_scalar(const yaml_node_t *node, const char *value)
-{
-	return node != NULL && node->type == YAML_SCALAR_NODE && node->data.scalar.length == strlen(value) &&
-		   memcmp(node->data.scalar.value, value, node->data.scalar.length) == 0;
-}
+/* --- reading --- */
 
 /* The value of a key of the outermost mapping, NULL when it is not there. */
 static const yaml_node_t *
-tree_value(Reading *reading, const char *key)
+value_of(const Reading *reading, const char *key)
 {
-	const yaml_node_t *root = yaml_document_get_root_node(&reading->tree);
-
-	for (const yaml_node_pair_t *pair = root->data.mapping.pairs.start; pair < root->data.mapping.pairs.top; pair++)
-	{
-		if (is_scalar(yaml_document_get_node(&reading->tree, pair->key), key))
-		{
-			return yaml_document_get_node(&reading->tree, pair->value);
-		}
-	}
-	return NULL;
-}
-
-/* The nth key of that name in any mapping, in the order of the file. */
-static const yaml_node_t *
-tree_key(Reading *reading, const char *key, int nth)
-{
-	const yaml_node_t *found = NULL;
-
-	for (const yaml_node_t *node = reading->tree.nodes.start; node < reading->tree.nodes.top && nth > 0; node++)
-	{
-		if (node->type != YAML_MAPPING_NODE)
-		{
-			continue;
-		}
-		for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top; pair++)
-		{
-			const yaml_node_t *candidate = yaml_document_get_node(&reading->tree, pair->key);
-
-			if (nth > 0 && is_scalar(candidate, key))
-			{
-				found = candidate;
-				nth--;
-			}
-		}
-	}
-	return found;
-}
-
-
-/* --- libcyaml --- */
-
-/* libcyaml's log. It says what is wrong in one line, then where, from the inside out. */
-static void hear(cyaml_log_t level, void *context, const char *format, va_list args) PRINTF_LIKE(3, 0);
-
-static void
-hear(cyaml_log_t level, void *context, const char *format, va_list args)
-{
-	Reading *reading = context;
-	Text line = {0};
-	const char *where;
-
-	(void) level;
-	text_append_va(&line, format, args);
-	where = strstr(text_get(&line), "(line: ");
-	if (where != NULL && reading->line == 0)
-	{
-		(void) sscanf(where, "(line: %d, column: %d)", &reading->line, &reading->column);
-	}
-	else if (where == NULL && reading->complaint.length == 0 && strstr(text_get(&line), "Backtrace:") == NULL)
-	{
-		const char *said = text_get(&line);
-
-		said += strncmp(said, "Load: ", 6) == 0 ? 6 : 0;
-		text_append(&reading->complaint, "%.*s", (int) strcspn(said, "\n"), said);
-	}
-	text_free(&line);
-}
-
-/* Copies the word behind `what` of the complaint. */
-static bool
-complaint_names(const Reading *reading, const char *what, char *word, size_t size)
-{
-	const char *complaint = text_get(&reading->complaint);
-
-	if (strncmp(complaint, what, strlen(what)) != 0)
-	{
-		return false;
-	}
-	snprintf(word, size, "%s", complaint + strlen(what));
-	return true;
-}
-
-static const char *
-nearest_key(const char *word)
-{
-	const char *candidates[FIELDS + 3] = {"name", "sql"};
-	int count = 2;
-
-	for (int i = 0; i < COMMANDS; i++)
-	{
-		candidates[count++] = AS_TEXT[i].key;
-	}
-	for (size_t i = 0; i < LENGTH_OF(OTHERS); i++)
-	{
-		candidates[count++] = OTHERS[i].key;
-	}
-	return string_nearest(word, candidates);
-}
-
-/* What could stand at this place, where one of a few words is meant. */
-static const char *
-words_of(Reading *reading, yaml_mark_t mark)
-{
-	static const struct
-	{
-		const char *key;
-		const char *words;
-	} rows[] = {{"tcp", "true, false"}, {"expect", "clean, violation"}};
-
-	for (size_t i = 0; i < LENGTH_OF(rows); i++)
-	{
-		const yaml_node_t *value = tree_value(reading, rows[i].key);
-
-		if (value != NULL && value->start_mark.line == mark.line && value->start_mark.column == mark.column)
-		{
-			return rows[i].words;
-		}
-	}
-	return "kill-client, cut, stop-server, pause";
-}
-
-/* libcyaml stands at the last thing that was right when a key is wrong; the tree knows where the key is. */
-static bool
-refuse_complaint(Reading *reading, cyaml_err_t error)
-{
-	yaml_mark_t mark = {.line = reading->line > 0 ? (size_t) reading->line - 1 : 0,
-						.column = reading->column > 0 ? (size_t) reading->column - 1 : 0};
-	const yaml_node_t *key = NULL;
-	char word[80];
-
-	if (complaint_names(reading, "Unexpected key: ", word, sizeof(word)))
-	{
-		key = tree_key(reading, word, 1);
-		return refuse(reading, key != NULL ? key->start_mark : mark, "unknown key \"%s\"; the nearest is \"%s\"", word,
-					  nearest_key(word));
-	}
-	if (complaint_names(reading, "Mapping field already seen: ", word, sizeof(word)))
-	{
-		key = tree_key(reading, word, 2);
-		return refuse(reading, key != NULL ? key->start_mark : mark, "\"%s\" a second time", word);
-	}
-	if (complaint_names(reading, "Missing required mapping field: ", word, sizeof(word)))
-	{
-		return refuse(reading, mark, "the key \"%s\" is missing", word);
-	}
-	if (complaint_names(reading, "STRING length < 1: ", word, sizeof(word)))
-	{
-		return refuse(reading, mark, "there must be something here");
-	}
-	if (complaint_names(reading, "Invalid ENUM value: ", word, sizeof(word)))
-	{
-		return refuse(reading, mark, "\"%s\" is none of: %s", word, words_of(reading, mark));
-	}
-	return refuse(reading, mark, "%s",
-				  reading->complaint.length > 0 ? text_get(&reading->complaint) : cyaml_strerror(error));
+	return yaml_file_value(reading->file, yaml_file_root(reading->file), key);
 }
 
 /* A command is a string or a list; a schema knows no either-or, so it is made for what the file has. */
 static bool
 schema_load(Reading *reading)
 {
-	cyaml_data_t *data = NULL;
-	cyaml_err_t error;
-
-	reading->config = (cyaml_config_t){.log_fn = hear,
-									   .log_ctx = reading,
-									   .log_level = CYAML_LOG_ERROR,
-									   .mem_fn = cyaml_mem,
-									   .flags = CYAML_CFG_NO_ALIAS};
 	reading->schema = (cyaml_schema_value_t){CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, RawPlan, reading->fields)};
 	for (int i = 0; i < COMMANDS; i++)
 	{
-		const yaml_node_t *value = tree_value(reading, AS_TEXT[i].key);
+		const yaml_node_t *value = value_of(reading, AS_TEXT[i].key);
 
 		reading->fields[i] = value != NULL && value->type == YAML_SEQUENCE_NODE ? AS_LIST[i] : AS_TEXT[i];
 	}
 	memcpy(reading->fields + COMMANDS, OTHERS, sizeof(OTHERS));
-	error = cyaml_load_data((const uint8_t *) text_get(&reading->content), reading->content.length, &reading->config,
-							&reading->schema, &data, NULL);
-	if (error != CYAML_OK || data == NULL)
-	{
-		return refuse_complaint(reading, error);
-	}
-	reading->raw = data;
-	return true;
+	reading->raw = yaml_file_load(reading->file, &reading->schema);
+	return reading->raw != NULL;
 }
 
 
@@ -417,9 +174,9 @@ schema_load(Reading *reading)
 
 /* libcyaml takes 1.5 for 1, and 010 for 8. */
 static bool
-check_range(Reading *reading, const char *key, const int *value, int most)
+check_range(const Reading *reading, const char *key, const int *value, int most)
 {
-	const yaml_node_t *node = tree_value(reading, key);
+	const yaml_node_t *node = value_of(reading, key);
 	const char *said = value != NULL ? (const char *) node->data.scalar.value : "";
 
 	if (value == NULL ||
@@ -427,31 +184,18 @@ check_range(Reading *reading, const char *key, const int *value, int most)
 	{
 		return true;
 	}
-	return refuse(reading, node->start_mark, "%s is a number from 1 to %d, not %.80s", key, most, said);
-}
-
-/* A text would silently end there. */
-static bool
-check_zeros(const Reading *reading)
-{
-	for (const yaml_node_t *node = reading->tree.nodes.start; node < reading->tree.nodes.top; node++)
-	{
-		if (node->type == YAML_SCALAR_NODE && memchr(node->data.scalar.value, 0, node->data.scalar.length) != NULL)
-		{
-			return refuse(reading, node->start_mark, "a text with a zero byte");
-		}
-	}
-	return true;
+	return yaml_file_refuse(reading->file, node, "%s is a number from 1 to %d, not %.80s", key, most, said);
 }
 
 static bool
-check_sense(Reading *reading)
+check_sense(const Reading *reading)
 {
 	const RawPlan *raw = reading->raw;
 
 	if (raw->setup != NULL && raw->setup_file != NULL)
 	{
-		return refuse(reading, tree_key(reading, "setup_file", 1)->start_mark, "setup and setup_file: one of them");
+		return yaml_file_refuse(reading->file, yaml_file_key(reading->file, "setup_file", 1),
+								"setup and setup_file: one of them");
 	}
 	for (unsigned i = 0; i < raw->faults_count; i++)
 	{
@@ -459,8 +203,8 @@ check_sense(Reading *reading)
 		{
 			if (raw->faults[i] == raw->faults[j])
 			{
-				return refuse(reading, tree_value(reading, "faults")->start_mark, "%s a second time",
-							  crash_fault_name((CrashFault) raw->faults[i]));
+				return yaml_file_refuse(reading->file, value_of(reading, "faults"), "%s a second time",
+										crash_fault_name((CrashFault) raw->faults[i]));
 			}
 		}
 	}
@@ -468,20 +212,20 @@ check_sense(Reading *reading)
 	{
 		if (strpbrk(raw->invariants[i].name, "\t\n\r") != NULL)
 		{
-			return refuse(reading, tree_value(reading, "invariants")->start_mark,
-						  "the name of an invariant is one line without tabs");
+			return yaml_file_refuse(reading->file, value_of(reading, "invariants"),
+									"the name of an invariant is one line without tabs");
 		}
 		if (strcmp(raw->invariants[i].name, "recovers") == 0)
 		{
-			return refuse(reading, tree_value(reading, "invariants")->start_mark,
-						  "\"recovers\" is the name of the invariant that is there always");
+			return yaml_file_refuse(reading->file, value_of(reading, "invariants"),
+									"\"recovers\" is the name of the invariant that is there always");
 		}
 		for (unsigned j = 0; j < i; j++)
 		{
 			if (strcmp(raw->invariants[i].name, raw->invariants[j].name) == 0)
 			{
-				return refuse(reading, tree_value(reading, "invariants")->start_mark,
-							  "two invariants have the name \"%s\"", raw->invariants[i].name);
+				return yaml_file_refuse(reading->file, value_of(reading, "invariants"),
+										"two invariants have the name \"%s\"", raw->invariants[i].name);
 			}
 		}
 	}
@@ -650,32 +394,32 @@ check_name(const char *path)
 	return true;
 }
 
+static bool
+check_setup_file(const Reading *reading, const CrashPlan *plan)
+{
+	return plan->setup_file == NULL || access(plan->setup_file, R_OK) == 0 ||
+		   yaml_file_refuse(reading->file, value_of(reading, "setup_file"), "%s: %s", plan->setup_file,
+							strerror(errno));
+}
+
 CrashPlan *
 crash_plan_read(const char *path)
 {
-	Reading reading = {.path = path};
 	char *directory = check_name(path) ? directory_of(path) : NULL;
+	Reading reading = {.file = directory != NULL ? yaml_file_open(path) : NULL};
 	CrashPlan *plan = NULL;
 
-	if (directory != NULL && file_read(path, &reading.content) && tree_load(&reading))
+	if (reading.file != NULL && schema_load(&reading) && check_sense(&reading))
 	{
-		if (check_zeros(&reading) && schema_load(&reading) && check_sense(&reading))
-		{
-			plan = plan_make(path, directory, reading.raw);
-		}
-		if (plan != NULL && plan->setup_file != NULL && access(plan->setup_file, R_OK) != 0)
-		{
-			(void) refuse(&reading, tree_value(&reading, "setup_file")->start_mark, "%s: %s", plan->setup_file,
-						  strerror(errno));
-			crash_plan_free(plan);
-			plan = NULL;
-		}
-		(void) cyaml_free(&reading.config, &reading.schema, reading.raw, 0);
-		yaml_document_delete(&reading.tree);
+		plan = plan_make(path, directory, reading.raw);
 	}
+	if (plan != NULL && !check_setup_file(&reading, plan))
+	{
+		crash_plan_free(plan);
+		plan = NULL;
+	}
+	yaml_file_close(reading.file);
 	free(directory);
-	text_free(&reading.complaint);
-	text_free(&reading.content);
 	return plan;
 }
 

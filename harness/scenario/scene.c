@@ -352,6 +352,11 @@ keep_string(Scene *scene, char *string)
 			scene->strings[i] = string;
 			return string;
 		}
+		if (strcmp(scene->strings[i], string) == 0)
+		{
+			free(string);
+			return scene->strings[i];
+		}
 	}
 	free(string);
 	scene_broken(scene, "a case may be handed %d paths", KEPT_STRINGS_MAX);
@@ -429,7 +434,20 @@ scene_start(Scene *scene, const ProcessSpec *spec)
 			return scene->processes[i];
 		}
 	}
-	scene_broken(scene, "a case may start %d programs", PROCESSES_MAX);
+	scene_broken(scene, "a case may have %d programs", PROCESSES_MAX);
+}
+
+void
+scene_free_process(Scene *scene, Process *process)
+{
+	for (int i = 0; i < PROCESSES_MAX; i++)
+	{
+		if (scene->processes[i] == process)
+		{
+			scene->processes[i] = NULL;
+		}
+	}
+	process_free(process);
 }
 
 const char *

@@ -17,6 +17,7 @@
 #define SQLSTATE_BLOCK_FAILED "25P02"
 #define SQLSTATE_TOO_MANY_ARGS "54023"
 #define SQLSTATE_OUT_OF_TURN "55000"
+#define SQLSTATE_CANCELLED "57014"
 
 struct Session
 {
@@ -29,6 +30,7 @@ struct Session
 	char warning[6];    /* SQLSTATE of the last WARNING that can belong to a loss */
 	SqlError error;
 	Rng jitter;
+	bool shown;              /* each statement, to those who see debug notices */
 	NoticeListener listener; /* NULL: nobody wants notices */
 	void *listener_context;
 	PostgresPollingStatusType handshake; /* of a connection that is being made: what comes next */

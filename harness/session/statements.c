@@ -191,6 +191,21 @@ no_result(SqlResult **result)
 
 /* --- statements --- */
 
+static void
+show(const Session *session, const char *sql)
+{
+	if (session->shown)
+	{
+		report_debug("%s", sql);
+	}
+}
+
+void
+session_show_sql(Session *session)
+{
+	session->shown = true;
+}
+
 /* Either `sql` or the name of a prepared statement. */
 static SqlStatus
 try_either(Session *session, SqlResult **result, const char *sql, const char *prepared, const SqlArg *args, int count)
@@ -204,6 +219,7 @@ try_either(Session *session, SqlResult **result, const char *sql, const char *pr
 	{
 		return status;
 	}
+	show(session, prepared != NULL ? prepared : sql);
 	sent = prepared != NULL ? PQsendQueryPrepared(session->pg, prepared, count, values, NULL, NULL, 0)
 							: PQsendQueryParams(session->pg, sql, count, NULL, values, NULL, NULL, 0);
 	return take_answer(session, result, sent);
@@ -264,6 +280,7 @@ session_run(Session *session, SqlResult **result, const char *sql)
 	{
 		return status;
 	}
+	show(session, sql);
 	return take_answer(session, result, PQsendQuery(session->pg, sql));
 }
 
@@ -307,6 +324,54 @@ session_prepare(Session *session, const char *statement, const char *sql)
 		session_report(session, sql);
 	}
 	return status == SQL_OK;
+}
+
+
+/* --- row by row --- */
+
+/* What is still to come is thrown away; the error that the server makes of it is the statement's. */
+static void
+give_up(Session *session)
+{
+	char why[256];
+	PGcancel *cancel = PQgetCancel(session->pg);
+
+	(void) PQcancel(cancel, why, (int) sizeof(why));
+	PQfreeCancel(cancel);
+	note_error(session, SQLSTATE_CANCELLED, "the listener wants no more");
+}
+
+SqlStatus
+session_stream(Session *session, const char *sql, const SqlArg *args, int count, RowListener listener, void *context)
+{
+	const char *values[ARGS_MAX];
+	SqlStatus status = SQL_ERROR;
+	PGresult *pg;
+
+	if (!session_ready(session, &status) || !resolve_args(session, values, args, count))
+	{
+		return status;
+	}
+	show(session, sql);
+	if (PQsendQueryParams(session->pg, sql, count, NULL, values, NULL, NULL, 0) != 1 ||
+		PQsetSingleRowMode(session->pg) != 1)
+	{
+		session_lose(session, SQLSTATE_LOST, PQerrorMessage(session->pg));
+	}
+	while (!session->lost && (pg = PQgetResult(session->pg)) != NULL)
+	{
+		if (PQresultStatus(pg) != PGRES_SINGLE_TUPLE)
+		{
+			session_gather(session, pg);
+			continue;
+		}
+		if (!session->failed && !listener(context, (const SqlResult *) pg))
+		{
+			give_up(session);
+		}
+		PQclear(pg);
+	}
+	return session_conclude(session, NULL);
 }
 
 

@@ -16,7 +16,7 @@
  */
 #define LOOK_FIRST_US 200
 #define LOOK_FIRST_MOST_US 500
-#define LOOK_USUAL_ANSWERS 2
+#define LOOK_USUAL_ANSWERS 3
 #define LOOK_LONGEST_US 10000
 #define NAMING_MS INT32_MAX /* isolationtester waits for the server as long as it takes */
 #define USUAL_WEIGHT 8      /* what is usual follows each answer by one part in so many */
@@ -345,6 +345,26 @@ executor_tell(Executor *executor, void *context)
 /* --- who waits for whom --- */
 
 /*
+ * Whether another session can have a lock: in a transaction, by a statement, or an advisory one beyond them. What this does not
+ * know of, a lost session whose backend still lives, say, is found by a patient look.
+ */
+static bool
+may_be_held(const Seat *about)
+{
+	const Executor *executor = about->executor;
+	bool may = false;
+
+	for (int i = 0; i < executor->spec->session_count; i++)
+	{
+		const Seat *seat = &executor->seats[i];
+
+		may = may || (seat != about && seat->connection != NULL &&
+					  (seat->advises || session_raw_block(seat->connection) != BLOCK_NONE));
+	}
+	return may;
+}
+
+/*
  * Which backends to ask about. A look before patience is up counts only when the whole file stands still: every busy
  * session waits, and none of them can end its wait by itself. Else the one that is looked at may be about to get its
  * lock from another that is still at work. Nobody is asked in one instant, hence the others twice: those that
@@ -354,7 +374,7 @@ static bool
 gather_asked(Seat *about)
 {
 	Executor *executor = about->executor;
-	bool still = !about->timed;
+	bool still = !about->timed && may_be_held(about);
 
 	executor->asked_count = 0;
 	for (int round = 0; round < 2; round++)

@@ -5,11 +5,13 @@
 #include <string.h>
 
 #define ROWS_SHOWN 5
+#define STATEMENT "counterproof_%d" /* of a question, by its number */
 
 /* What is asked in one message, which costs one round trip however many there are. */
 typedef struct
 {
 	char *sql;
+	char *prepared;  /* the same by prepared statements */
 	int *invariants; /* by their numbers; spec->invariant_count: observe */
 	int count;
 	SqlResult **results;
@@ -22,6 +24,8 @@ struct Judge
 	char *conninfo;
 	int64_t limit_ms;
 	Session *session;
+	bool prepared; /* the session's statements are */
+	bool prepares; /* they can be; not when that has failed once */
 	Holding *holdings;
 	Questions all, always, observe;
 };
@@ -35,6 +39,7 @@ connect(Judge *judge)
 	char *limit = string_format("SET lock_timeout = %" PRId64, judge->limit_ms);
 
 	session_close(judge->session);
+	judge->prepared = false;
 	judge->session = session_open(judge->conninfo, "counterproof judge");
 	if (judge->session != NULL && !session_execute(judge->session, limit))
 	{
@@ -45,14 +50,22 @@ connect(Judge *judge)
 	return judge->session != NULL;
 }
 
+static const char *
+question_sql(const Spec *spec, int number)
+{
+	return number < spec->invariant_count ? spec->invariants[number]->sql : spec->observe->sql;
+}
+
 static void
 add_question(const Spec *spec, Questions *questions, int number)
 {
-	const char *sql = number < spec->invariant_count ? spec->invariants[number]->sql : spec->observe->sql;
-	char *before = questions->sql;
+	char *sql = questions->sql;
+	char *prepared = questions->prepared;
 
-	questions->sql = string_format("%s%s\n;\n", before != NULL ? before : "", sql);
-	free(before);
+	questions->sql = string_format("%s%s\n;\n", sql != NULL ? sql : "", question_sql(spec, number));
+	questions->prepared = string_format("%sEXECUTE " STATEMENT ";", prepared != NULL ? prepared : "", number);
+	free(sql);
+	free(prepared);
 	questions->invariants = memory_grow(questions->invariants, sizeof(int) * ((size_t) questions->count + 1));
 	questions->results = memory_grow(questions->results, sizeof(SqlResult *) * ((size_t) questions->count + 1));
 	questions->invariants[questions->count++] = number;
@@ -62,6 +75,7 @@ static void
 questions_free(Questions *questions)
 {
 	free(questions->sql);
+	free(questions->prepared);
 	free(questions->invariants);
 	free(questions->results);
 }
@@ -75,6 +89,7 @@ judge_open(const Spec *spec, const char *path, const char *conninfo, int64_t lim
 					 .path = path,
 					 .conninfo = string_copy(conninfo),
 					 .limit_ms = limit_ms,
+					 .prepares = true,
 					 .holdings = memory_get(sizeof(Holding) * ((size_t) spec->invariant_count + 1))};
 	for (int i = 0; i < spec->invariant_count + (spec->observe != NULL ? 1 : 0); i++)
 	{
@@ -136,9 +151,9 @@ judge_holding(const Judge *judge, int invariant)
 /* --- asking --- */
 
 static void
-drop_results(Questions *questions, int count)
+drop_results(Questions *questions, int got)
 {
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < got && i < questions->count; i++)
 	{
 		sql_free(questions->results[i]);
 	}
@@ -151,7 +166,7 @@ send(Judge *judge, Questions *questions, int *got)
 	SqlResult *result;
 
 	*got = 0;
-	if (!session_raw_send(judge->session, questions->sql))
+	if (!session_raw_send(judge->session, judge->prepared ? questions->prepared : questions->sql))
 	{
 		return false;
 	}
@@ -180,9 +195,45 @@ refuse(const Judge *judge, const Questions *questions, int place, const char *wh
 	return false;
 }
 
+/* Once they have been answered; the server then need not analyse and plan them each time. Some statements cannot be. */
+static void
+prepare(Judge *judge)
+{
+	Text sql = {0};
+	SqlResult *result;
+
+	for (int i = 0; i < judge->all.count; i++)
+	{
+		text_append(&sql, "PREPARE " STATEMENT " AS %s\n;\n", i, question_sql(judge->spec, i));
+	}
+	result = session_raw_execute(judge->session, text_get(&sql));
+	judge->prepared = judge->prepares = sql_kind(result) == RESULT_COMMAND;
+	sql_free(result);
+	text_free(&sql);
+}
+
+/* A statement that was prepared may fail because a table has other columns now: then as it is written, from now on. */
+static bool
+ask_prepared(Judge *judge, Questions *questions)
+{
+	int got;
+	bool done = send(judge, questions, &got) && got == questions->count;
+
+	for (int i = 0; done && i < got; i++)
+	{
+		done = sql_kind(questions->results[i]) == RESULT_ROWS;
+	}
+	if (!done)
+	{
+		drop_results(questions, got);
+		judge->prepared = judge->prepares = false;
+	}
+	return done;
+}
+
 /* A restart of the server has taken the connection along: then once more. */
 static bool
-ask(Judge *judge, Questions *questions)
+ask_written(Judge *judge, Questions *questions)
 {
 	int got;
 	bool done = send(judge, questions, &got);
@@ -213,9 +264,27 @@ ask(Judge *judge, Questions *questions)
 	}
 	if (!done)
 	{
-		drop_results(questions, got < questions->count ? got : questions->count);
+		drop_results(questions, got);
 	}
 	return done;
+}
+
+static bool
+ask(Judge *judge, Questions *questions)
+{
+	if (judge->prepared && ask_prepared(judge, questions))
+	{
+		return true;
+	}
+	if (!ask_written(judge, questions))
+	{
+		return false;
+	}
+	if (judge->prepares && questions == &judge->all)
+	{
+		prepare(judge);
+	}
+	return true;
 }
 
 static void

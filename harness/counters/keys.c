@@ -1,0 +1,112 @@
+/* Lists of keys on their way to the server. */
+#include <string.h>
+
+#include "counter.h"
+
+/* One element of an array literal. */
+static void
+append_element(Text *array, const char *value)
+{
+	if (value == NULL)
+	{
+		text_append(array, "NULL");
+		return;
+	}
+	text_append(array, "\"");
+	for (; *value != '\0'; value++)
+	{
+		text_append(array, "%s%c", *value == '"' || *value == '\\' ? "\\" : "", *value);
+	}
+	text_append(array, "\"");
+}
+
+/* The literals are kept closed: the brace moves on with each element. */
+void
+key_list_add(CounterKeyList *list, const Counter *counter, const char *const *key)
+{
+	for (int i = 0; i < counter->key_count; i++)
+	{
+		Text *array = &list->columns[i];
+
+		if (list->count == 0)
+		{
+			text_clear(array);
+			text_append(array, "{");
+		}
+		else
+		{
+			array->data[array->length - 1] = ',';
+		}
+		append_element(array, key[i]);
+		text_append(array, "}");
+	}
+	list->count++;
+}
+
+void
+key_list_clear(CounterKeyList *list)
+{
+	list->count = 0;
+}
+
+void
+key_list_free(CounterKeyList *list)
+{
+	for (int i = 0; i < COUNTER_KEY_MAX; i++)
+	{
+		text_free(&list->columns[i]);
+	}
+}
+
+int
+key_list_args(const CounterKeyList *list, const Counter *counter, SqlArg args[COUNTER_KEY_MAX])
+{
+	for (int i = 0; i < counter->key_count; i++)
+	{
+		args[i] = arg_text(list->count > 0 ? text_get(&list->columns[i]) : "{}");
+	}
+	return counter->key_count;
+}
+
+bool
+key_list_add_written(CounterKeyList *list, const Counter *counter, const char *written)
+{
+	Text columns[COUNTER_KEY_MAX] = {{0}};
+	const char *key[COUNTER_KEY_MAX] = {NULL};
+	int count = 1;
+
+	for (const char *at = written; *at != '\0'; at++)
+	{
+		if (*at == ',' && counter->key_count > 1)
+		{
+			count++;
+			continue;
+		}
+		if (at[0] == '\\' && at[1] == ',' && counter->key_count > 1)
+		{
+			at++;
+		}
+		if (count <= COUNTER_KEY_MAX)
+		{
+			text_append_bytes(&columns[count - 1], at, 1);
+		}
+	}
+	if (count == counter->key_count)
+	{
+		for (int i = 0; i < count; i++)
+		{
+			key[i] = text_get(&columns[i]);
+		}
+		key_list_add(list, counter, key);
+	}
+	else
+	{
+		report_error("%s: the key has %d columns, and --id names %d: %s", counter->spec->name, counter->key_count,
+					 count, written);
+	}
+	for (int i = 0; i < COUNTER_KEY_MAX; i++)
+	{
+		text_free(&columns[i]);
+	}
+	return count == counter->key_count;
+}
