@@ -787,6 +787,14 @@ append_given(Text *text, const Options *options, const OptionRow *row)
 {
 	const char *member = (const char *) options + row->offset;
 
+	if (row->type == TYPE_FLAG)
+	{
+		if (*(const bool *) (const void *) member)
+		{
+			text_append(text, " --%s", row->name);
+		}
+		return;
+	}
 	text_append(text, " --%s ", row->name);
 	switch (row->type)
 	{

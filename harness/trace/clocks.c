@@ -219,7 +219,7 @@ print_event(const Record *record, size_t index, size_t stands_for, const VClock 
 		}
 		text_append(execution, "%zu of them, from %s to ", stands_for, first->text);
 	}
-	text_append(execution, "%s\n", event->text);
+	text_append(execution, "%s%s\n", event->text, event->fate);
 	return true;
 }
 

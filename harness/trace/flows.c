@@ -93,10 +93,19 @@ find_makers(Record *record)
 		const Mark *mark = &record->marks[i];
 		Event *event = &record->events[mark->event];
 
-		if (mark->how == TRACE_NUMBERED && event->maker == NO_EVENT && must_have_committed(record, mark))
+		if (mark->how != TRACE_NUMBERED || event->maker != NO_EVENT)
+		{
+			continue;
+		}
+		if (must_have_committed(record, mark))
 		{
 			/* Sent, and committed some time after that: nothing later on its line is known to be behind the commit. */
 			event->maker = event->outcome == TRACE_UNKNOWN ? event->in_actor : mark->event;
+			event->fate = event->outcome == TRACE_UNKNOWN ? ": it had committed, by what was seen later" : "";
+		}
+		else if (record_making(record, mark) != NULL)
+		{
+			event->fate = ": it had not committed, another made that number";
 		}
 	}
 }

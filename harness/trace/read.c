@@ -246,7 +246,7 @@ event_new(Record *record)
 		record->event_room = record->event_room == 0 ? 256 : 2 * record->event_room;
 		record->events = memory_grow(record->events, record->event_room * sizeof(*record->events));
 	}
-	record->events[record->event_count] = (Event){.line = record->event_count + 1, .next_actor = NO_EVENT};
+	record->events[record->event_count] = (Event){.line = record->event_count + 1, .next_actor = NO_EVENT, .fate = ""};
 	return &record->events[record->event_count++];
 }
 

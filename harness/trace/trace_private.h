@@ -25,6 +25,7 @@ typedef struct
 	int64_t ns;
 	const char *thread, *actor, *kind, *text;
 	TraceOutcome outcome;
+	const char *fate;  /* of TRACE_UNKNOWN: what the rest of the record says about it, "" for nothing */
 	size_t line;       /* of the record */
 	size_t in_actor;   /* the event before it on its line, NO_EVENT for none */
 	size_t next_actor; /* the one after it */

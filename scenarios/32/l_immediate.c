@@ -491,6 +491,8 @@ crash_in_commit(Scene *scene, Session *lab, int64_t user, const char *wait_event
 	scene_await_int(scene, lab, 1, "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event = $2",
 					ARGS(arg_int(session_backend_pid(victim->session)), arg_text(wait_event)));
 	note(scene, "its COMMIT is seen waiting: wait_event=%s", wait_event);
+	trace_tell(trace_client(session_name(victim->session)), "wait", "its COMMIT is seen waiting: wait_event=%s",
+			   wait_event);
 	restart_at_once(scene, fault);
 	require(scene, actor_join(group, scene_deadline(scene, WAIT_MS)));
 	CHECK(scene, victim->result.outcome == LIKE_UNKNOWN, "the request is unknown to its client");
