@@ -101,7 +101,8 @@ typedef struct
 
 /*
  * Compute the clocks of a record and compare them with the order that the server told: an event that comes before another
- * must not have the greater number. Where there is no contradiction, an execution for ShiViz is appended to `execution`.
+ * must not have the greater number. An execution for ShiViz is appended to `execution`, without that order where it is
+ * contradicted; none where events come before each other.
  * The caller frees the verdict's text. false: the record cannot be read, reported with the line.
  */
 extern bool trace_conclude(const char *path, Text *execution, TraceVerdict *verdict) MUST_CHECK;

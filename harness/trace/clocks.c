@@ -1,7 +1,6 @@
 /* Clocks from the record, held against the order in which the server committed; and an execution for ShiViz. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "trace_private.h"
 
@@ -130,7 +129,10 @@ order_add(Record *record, const ServerOrder *order)
 	}
 }
 
-/* Each order of the server's in turn: held against what is known so far, then known itself. NULL: contradicted. */
+/*
+ * Each order of the server's in turn: held against what is known so far, then known itself. The first that is contradicted is
+ * left out, with those behind it: what is known without them is still a picture. NULL: there is none.
+ */
 static size_t *
 sort_and_compare(Record *record, TraceVerdict *verdict)
 {
@@ -151,8 +153,7 @@ sort_and_compare(Record *record, TraceVerdict *verdict)
 		verdict->numbered += order.count;
 		if (!order_holds(record, &order, sorted, &verdict->contradiction))
 		{
-			free(sorted);
-			return NULL;
+			break;
 		}
 		order_add(record, &order);
 		free(sorted);
