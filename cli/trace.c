@@ -18,7 +18,7 @@ check_file(const char *path)
 	{
 		printf("%s: %zu events in %zu executions, every clock is right\n", path, events, executions);
 	}
-	else
+	else if (why.length > 0)
 	{
 		report_error("%s: %s", path, text_get(&why));
 	}

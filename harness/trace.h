@@ -117,7 +117,7 @@ extern bool trace_conclude(const char *path, Text *execution, TraceVerdict *verd
 /*
  * Check such a file, of ours or of another's: own entries of a host are 1, 2, 3, ..., every entry names an event, each
  * clock is the maximum of those before it with its own tick, and every line belongs to an event. false: `why` has one line,
- * with the number of the line where it is wrong.
+ * with the number of the line where it is wrong, or nothing where the file cannot be read, which is reported.
  */
 extern bool trace_check_file(const char *path, Text *why, size_t *executions, size_t *events) MUST_CHECK;
 

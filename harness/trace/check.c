@@ -464,7 +464,6 @@ trace_check_file(const char *path, Text *why, size_t *executions, size_t *events
 
 	if (!file_read(path, &text))
 	{
-		text_append(why, "it cannot be read");
 		return false;
 	}
 	check.at = text_get(&text);
