@@ -293,7 +293,7 @@ major=${COUNTERPROOF_PG:-16}
 pg_bin=''
 wants_server=true
 wants_client=false
-if [[ $command == list || $command == help || $command == counters || $command == isolationtester || -n ${COUNTERPROOF_SERVER-}${COUNTERPROOF_PG_BIN-} ]]; then
+if [[ $command == list || $command == trace || $command == help || $command == counters || $command == isolationtester || -n ${COUNTERPROOF_SERVER-}${COUNTERPROOF_PG_BIN-} ]]; then
 	wants_server=false
 fi
 if [[ $command != test && $command != bench && $command != isolationtester ]]; then

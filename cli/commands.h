@@ -39,6 +39,7 @@ extern ExitCode command_crashpoints(const Options *options, const char *const *w
 extern ExitCode command_spec(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_counters(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_list(const Options *options, const char *const *words, int word_count);
+extern ExitCode command_trace(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_isolationtester(int argc, char **argv); /* has options of its own */
 extern ExitCode command_help(const Options *options, const char *const *words, int word_count);
 

@@ -24,6 +24,8 @@ const Command commands[] = {
 	 "derived counters of any schema: compared with what they are derived from, and repaired", command_counters,
 	 FOR_COUNTERS},
 	{"list", "list [WORD...]", "every case with its kind and claim", command_list, FOR_LIST},
+	{"trace", "trace check FILE...", "files for ShiViz: whether every clock in them is right", command_trace,
+	 FOR_TRACE},
 	{"test", "test [ARGUMENT...]",
 	 "what CI runs: the lab's own tests, all suites again under sanitizers; arguments go to ctest", NULL, FOR_NONE},
 	{"bench", "bench [ARGUMENT...]", "measurements side by side, as a table", NULL, FOR_NONE},

@@ -13,6 +13,9 @@
 
 typedef struct Evidence Evidence;
 
+/* In the folder of a case that ends: its execution, as trace.h makes it. All of a suite's become one file of this name. */
+#define EVIDENCE_TRACE "trace.shiviz"
+
 typedef enum
 {
 	RESULT_UNSET = 0,

@@ -96,6 +96,10 @@ extern Process *scene_start(Scene *scene, const ProcessSpec *spec);
 extern void scene_free_process(Scene *scene, Process *process); /* before the case ends, by process_free() */
 extern History *scene_history(Scene *scene);
 extern const char *scene_history_path(Scene *scene);
+extern const char *scene_trace(Scene *scene); /* of programs that can append to it (trace.h); NULL: there is none */
+
+/* For the trace: a program of the case has said this, so what it has on record came before. */
+extern void scene_heard(Scene *scene, const char *program, const char *line);
 extern uint64_t scene_seed(const Scene *scene);
 extern const char *scene_variant(const Scene *scene);             /* what --variant names, NULL without it */
 extern Deadline scene_deadline(const Scene *scene, int64_t ms);   /* never later than the case's own */

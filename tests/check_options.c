@@ -105,6 +105,9 @@ START_TEST(everything_given)
 	ck_assert(read_words("32 --seed 0 --repeat 10000 --scale 0.1"));
 	ck_assert(read_words("32 --seed 9223372036854775807 --scale 1000"));
 	ck_assert_uint_eq(options.runner.seed, 9223372036854775807u);
+	ck_assert(read_words("32 --no-trace"));
+	ck_assert(options.runner.no_trace);
+	ck_assert_str_eq(text_get(&options.replay), " --seed 32 --no-trace");
 	ck_assert(read_words("32 --server host=x"));
 	ck_assert_str_eq(options.runner.server, "host=x");
 	ck_assert_str_eq(text_get(&options.replay), " --seed 32 --server CONNINFO");

@@ -23,7 +23,7 @@ files() { # find(1) expression
 declare -A layers=(
 	[base]=0 [rng]=0 [vclock]=0
 	[session]=1 [proc]=1 [reaper]=1 [yaml_file]=1
-	[cluster]=2 [history]=2 [proxy]=2
+	[cluster]=2 [history]=2 [proxy]=2 [trace]=2
 	[point]=3 [fault]=3 [actor]=3 [oracle]=3
 	[evidence]=4
 	[scenario]=5 [environment]=5 [progress]=5 [runner]=5 [lab]=5 [crashpoints]=5 [spec]=5 [counters]=5

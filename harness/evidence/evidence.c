@@ -139,6 +139,7 @@ live_case_free(LiveCase *live)
 	json_decref(live->faults);
 	json_decref(live->lines);
 	free(live->entry);
+	text_free(&live->trace);
 	free(live);
 }
 
@@ -159,7 +160,8 @@ suite_index(Evidence *evidence, const char *name)
 		}
 	}
 	evidence->suites = memory_grow(evidence->suites, sizeof(*evidence->suites) * ((size_t) evidence->suite_count + 1));
-	evidence->suites[evidence->suite_count] = (Suite){.name = name, .output = {.fd = -1}, .entries = {.fd = -1}};
+	evidence->suites[evidence->suite_count] =
+		(Suite){.name = name, .output = {.fd = -1}, .entries = {.fd = -1}, .trace = {.fd = -1}};
 	return evidence->suite_count++;
 }
 
@@ -405,6 +407,21 @@ count_case(Suite *suite, const LiveCase *live, Result result, int64_t duration_m
 	suite->duration_ms += duration_ms;
 }
 
+/* Of many repetitions the first has one, and those that did not pass: else a night of them would fill the disk. */
+static void
+take_trace(Evidence *evidence, int index, Result result)
+{
+	CaseRecord *record = &evidence->cases[index];
+	char *path = record->folder == NULL ? NULL : string_format("%s/%s", record->folder, EVIDENCE_TRACE);
+
+	if (path != NULL && access(path, F_OK) == 0 &&
+		(result != RESULT_PASS || evidence->run.cases[index].repetition == 1) && !file_read(path, &record->live->trace))
+	{
+		(void) evidence_fail(evidence, "the trace of %s is lost", evidence->run.cases[index].id);
+	}
+	free(path);
+}
+
 void
 evidence_case_end(Evidence *evidence, int index, Result result, const char *reason, int64_t duration_ms)
 {
@@ -428,6 +445,7 @@ evidence_case_end(Evidence *evidence, int index, Result result, const char *reas
 	stream_line(live, "result", text_get(&text));
 	live->entry = results_entry(&evidence->run.cases[index], live, result, text_get(&visible), duration_ms);
 	count_case(&evidence->suites[record->suite], live, result, duration_ms);
+	take_trace(evidence, index, result);
 	if (result == RESULT_PASS && !evidence->run.keep && record->folder != NULL)
 	{
 		folder_remove(record->folder);
@@ -542,8 +560,10 @@ evidence_free(Evidence *evidence)
 	{
 		output_close(&evidence->suites[i].output);
 		output_close(&evidence->suites[i].entries);
+		output_close(&evidence->suites[i].trace);
 		free(evidence->suites[i].output.path);
 		free(evidence->suites[i].entries.path);
+		free(evidence->suites[i].trace.path);
 		free(evidence->suites[i].folder);
 	}
 	output_close(&evidence->output);

@@ -35,6 +35,7 @@ typedef struct
 	int passed, failed;
 	int64_t retries_40001, retries_40p01;
 	char *entry; /* its line in results.json once it ended */
+	Text trace;  /* its execution */
 } LiveCase;
 
 typedef struct
@@ -52,6 +53,7 @@ typedef struct
 	OutputFile output;
 	OutputFile entries; /* the cases of results.json, in order, while the run lasts */
 	int entries_written;
+	OutputFile trace; /* opened by the first case that has one */
 	EvidenceTotals totals;
 	int scenarios_failed;
 	int64_t duration_ms;

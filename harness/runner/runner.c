@@ -231,7 +231,8 @@ start_run(Runner *runner, CaseRun *run)
 						.deadline_ms = deadline_of(config, run->scenario),
 						.programs = config->programs,
 						.sql = config->sql,
-						.variant = config->variant};
+						.variant = config->variant,
+						.trace = !config->no_trace};
 	int ends[2];
 
 	evidence_case_begin(runner->evidence, run->index);

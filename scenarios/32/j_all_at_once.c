@@ -15,6 +15,7 @@
  *            interleaving (32-C, 32-E, 32-G, 32-H, 32-I). Numbers vary (L7) and are no performance data (L1).
  */
 #include "recovery_lab.h"
+#include "trace_lab.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -243,7 +244,7 @@ rebuild(Storm *storm)
 	{
 		Deadline next = deadline_in_ms(REBUILD_EVERY_MS);
 
-		if (!like_rebuild_all(storm->rebuilder, NULL, NULL))
+		if (!like_rebuild_all(storm->rebuilder, trace_installed, storm->rebuilder))
 		{
 			return false;
 		}
@@ -279,6 +280,7 @@ sample(Storm *storm)
 		{
 			return false;
 		}
+		trace_audit(storm->sampler, &seen);
 		samples->count++;
 		samples->exact += seen.exact_violations;
 		samples->bound += seen.bound_violations;
