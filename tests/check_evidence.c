@@ -22,10 +22,11 @@
 static char root[64];
 
 static const EvidenceCase CASES[] = {
-	{"32", "32-A", "normal path", "a like counts once", "fixed interleaving", 1},
-	{"32", "32-B", "repeats", "a repeat changes nothing", "fixed interleaving", 1},
-	{"iso", "iso/skew", "write skew", "one of two is refused", "fixed interleaving", 1},
-	{"32", "32-A", "normal path", "a like counts once", "fixed interleaving", 2},
+	{"32", "32-A", "normal path", "a like counts once", "fixed interleaving", 1, "counts equal facts", "like_count"},
+	{"32", "32-B", "repeats", "a repeat changes nothing", "fixed interleaving", 1, "counts equal facts", "like_count"},
+	{"iso", "iso/skew", "write skew", "one of two is refused", "fixed interleaving", 1, "counts equal facts",
+	 "like_count"},
+	{"32", "32-A", "normal path", "a like counts once", "fixed interleaving", 2, "counts equal facts", "like_count"},
 };
 
 static const EvidenceSetting SETTINGS[] = {{"version", "16.14"}, {"fsync", "on"}};
