@@ -169,7 +169,11 @@ read_entries(Scan *scan)
 	while (!closed && next_line(scan, &length))
 	{
 		closed = strcmp(scan->line, RESULTS_CASES_END) == 0;
-		if (!closed && length > 1 && !visit_entry(scan, length)) /* an empty line: a suite without any case */
+		if (!closed && length > 1 && scan->line[0] != '{') /* an empty line: a suite without any case */
+		{
+			return scan_refuse(scan, "neither a case nor the end");
+		}
+		if (!closed && length > 1 && !visit_entry(scan, length))
 		{
 			return false;
 		}

@@ -167,10 +167,11 @@ write_page(const char *const *folders, int count, const char *path)
 {
 	char *aside = string_format("%s.%d", path, (int) getpid());
 	FILE *file = fopen(aside, "we");
-	ReportEnd end = REPORT_UNWRITABLE;
+	ReportEnd end;
 
 	if (file == NULL)
 	{
+		end = errno == ENOENT || errno == ENOTDIR ? REPORT_UNREADABLE : REPORT_UNWRITABLE; /* no such evidence */
 		report_error("cannot write %s: %m", path);
 	}
 	else

@@ -101,12 +101,12 @@ function draw(pen, model, view) {
 	pen.textBaseline = 'middle';
 	pen.strokeStyle = colors.line;
 	pen.lineWidth = 1;
-	for (let host = 0; host < model.width; host++) {
+	model.rows.forEach((rows, host) => { // an actor's line ends with it
 		pen.beginPath();
-		pen.moveTo(x(host), HEAD);
-		pen.lineTo(x(host), Math.min(view.height, y(model.events.length - 1)));
-		pen.stroke();
-	}
+		pen.moveTo(x(host), Math.max(HEAD, y(rows[0])));
+		pen.lineTo(x(host), Math.min(view.height, y(rows.at(-1))));
+		if (y(rows.at(-1)) > HEAD && y(rows[0]) < view.height) pen.stroke();
+	});
 	for (const flow of model.flows) {
 		if (flow.to < first || flow.from >= end) continue;
 		pen.strokeStyle = view.chosen < 0 ? colors.dim : relation(model, view.chosen, flow.to) === relation(model, view.chosen, flow.from) ||
@@ -209,7 +209,7 @@ class Diagram {
 		}, {passive: false});
 		this.search.addEventListener('input', () => this.find());
 		this.search.addEventListener('keydown', event => { if (event.key === 'Enter') this.findNext(event.shiftKey ? -1 : 1); });
-		new ResizeObserver(() => this.size()).observe(this.box);
+		onResize(this.box, () => this.size());
 		dark.addEventListener('change', () => this.later());
 		addEventListener('beforeprint', () => this.print());
 	}

@@ -56,5 +56,15 @@ function verdictOf(run) {
 	return totals.unknown > 0 || totals.passed === 0 ? 'UNKNOWN' : 'PASS';
 }
 
+// When a part of the page gets its width, and whenever that changes; outside the observer's own round, which must not resize.
+function onResize(box, act) {
+	let width = 0;
+	new ResizeObserver(() => requestAnimationFrame(() => {
+		if (box.clientWidth === width) return;
+		width = box.clientWidth;
+		if (width) act();
+	})).observe(box);
+}
+
 const colorOf = (element, name) => getComputedStyle(element).getPropertyValue('--' + name).trim();
 const dark = matchMedia('(prefers-color-scheme: dark)');

@@ -55,16 +55,18 @@ function caseRow(entry) {
 		el('td.number', seconds(entry.duration_ms)), el('td.number', firings(entry)), el('td.number', retries(entry)));
 }
 
-function top(run) {
+function summary(run) {
 	const totals = totalsOf(run);
 	const environment = run.head.environment;
-	const counts = [[totals.scenarios, 'cases'], [totals.passed, 'checks held'], [totals.failed, 'checks failed'], [totals.unknown, 'unknown'],
-		[totals.broken, 'broken'], [totals.skipped, 'skipped'], [totals.retries_40001, 'retries after 40001'], [totals.retries_40P01, 'retries after 40P01']];
+	const count = (name, what) => totals[name] || what === 'held' ? [', ', el('span', {'data-count': name}, totals[name]), ' ' + what] : [];
+	const counts = (...parts) => el('span', parts.flat().slice(1));
 	return [el('h1', `Suite ${run.head.suite} `, result(verdictOf(run))),
-		pairs([['counts', counts.filter(([n], i) => n > 0 || i < 3).map(([n, what]) => `${n} ${what}`).join(', ')],
-			['time in cases', seconds(totals.duration_ms)],
+		pairs([['cases', counts(count('scenarios', 'in all'), count('scenarios_failed', 'failed'), count('broken', 'broken'), count('unknown', 'unknown'), count('skipped', 'skipped'))],
+			['checks', counts(count('passed', 'held'), count('failed', 'failed'))],
+			['retries', totals.retries_40001 || totals.retries_40P01 ? counts(count('retries_40001', 'after 40001'), count('retries_40P01', 'after 40P01')) : ''],
+			['time', seconds(totals.duration_ms)],
 			['seed', run.head.seed],
-			['version', `Counterproof ${environment.counterproof || '?'} (${environment.commit || '?'}), PostgreSQL ${environment.server_version || '?'}`],
+			['version', `Counterproof ${environment.counterproof || '?'} (${environment.commit || '?'})` + (environment.server_version ? `, PostgreSQL ${environment.server_version}` : '')],
 			['replay', environment.replay ? el('code', environment.replay) : '']]),
 		el('details', el('summary', 'Environment'), pairs(Object.entries(environment)))];
 }
@@ -88,7 +90,7 @@ function showRun(page, run) {
 	const lines = sum(run.cases, entry => (entry.lines || []).length);
 	const known = new Set(run.cases.flatMap(entry => [caseName(entry), `${entry.id}#${entry.repetition}`, run.cases.length === 1 ? '' : caseName(entry)]));
 	document.title = `${verdictOf(run)} suite ${run.head.suite} - Counterproof`;
-	page.append(...top(run), ...run.head.cut_short ? cutShort(run.head.cut_short) : []);
+	page.append(...summary(run), ...run.head.cut_short ? cutShort(run.head.cut_short) : []);
 	if (run.head.suite === 'mutants' && !run.shortened) page.append(...mutantMatrix(run.cases));
 	page.append(el('h2', 'Cases'), table('.cases', ['case', 'result', 'claim', '#checks', '#time', '#faults fired', '#retries'], run.cases.map(caseRow)),
 		el('h2', 'Each case'));

@@ -4,7 +4,8 @@
 const STROKES = ['before', 'after', 'beside', 'good', 'doubt', 'bad'];
 
 function plotOptions(box, title, lines) {
-	const axis = label => ({stroke: colorOf(box, 'dim'), grid: {stroke: colorOf(box, 'line')}, ticks: {stroke: colorOf(box, 'line')}, label});
+	const thin = {stroke: colorOf(box, 'line'), width: 1 / devicePixelRatio};
+	const axis = label => ({stroke: colorOf(box, 'dim'), grid: thin, ticks: thin, label});
 	return {
 		title, width: Math.max(320, box.clientWidth), height: 240,
 		scales: {x: {time: false}},
@@ -26,7 +27,7 @@ function plot(title, lines) {
 		drawn = new uPlot(plotOptions(box, title, lines), data, box);
 	};
 	dark.addEventListener('change', draw);
-	new ResizeObserver(() => { if (!drawn || drawn.width !== Math.max(320, box.clientWidth)) draw(); }).observe(box);
+	onResize(box, draw);
 	return box;
 }
 

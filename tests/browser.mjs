@@ -1,0 +1,212 @@
+// report.html in a browser: it draws itself without an error, says what results.json says, lights up the right events in
+// both themes, and stays quick with a long trace. browser.mjs COUNTERPROOF FOLDER, where FOLDER gets pages and screenshots.
+import assert from 'node:assert/strict';
+import {execFileSync} from 'node:child_process';
+import {cpSync, mkdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {createRequire} from 'node:module';
+import {dirname, join, resolve} from 'node:path';
+import {fileURLToPath} from 'node:url';
+
+const [program, folder] = process.argv.slice(2).map(path => resolve(path));
+const sample = join(dirname(fileURLToPath(import.meta.url)), 'report/sample');
+const scripts = process.env.COUNTERPROOF_BROWSER;
+assert(scripts, 'COUNTERPROOF_BROWSER names no folder of playwright-core: ./run.sh test sets it');
+const {chromium} = createRequire(join(scripts, 'x.js'))('playwright-core');
+const LONG_EVENTS = 50000, OPEN_MS = 2000, FRAME_MS = 100;
+
+function report(name, ...sources) {
+	const path = join(folder, name);
+	mkdirSync(path, {recursive: true});
+	sources.forEach(source => cpSync(source, path, {recursive: true}));
+	execFileSync(program, ['report', path]);
+	return `file://${path}/report.html`;
+}
+
+// Every complaint of a page is a failure: errors, warnings, and whatever it tried to fetch.
+async function open(browser, url, options) {
+	const page = await browser.newPage({viewport: {width: 1280, height: 900}, ...options});
+	page.complaints = [];
+	page.on('console', message => page.complaints.push(message.text()));
+	page.on('pageerror', error => page.complaints.push(error.message));
+	page.on('request', request => request.url().split('#')[0] === url.split('#')[0] || page.complaints.push(request.url()));
+	await page.goto(url);
+	return page;
+}
+
+async function drawn(page) {
+	await page.waitForFunction(() => [...document.querySelectorAll('.diagram canvas')].every(canvas => !canvas.checkVisibility() || canvas.height > 200));
+	await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
+// What is before, after and beside an event, from the file itself: by following clocks, not by the page's code.
+function sets(path, text) {
+	const lines = readFileSync(path, 'utf8').trim().split('\n').slice(3);
+	const events = lines.flatMap((line, i) => i % 2 ? [] : [{text: line, host: lines[i + 1].split(' ')[0], clock: JSON.parse(lines[i + 1].replace(/^\S+ /, ''))}]);
+	const chosen = events.findIndex(event => event.text === text);
+	const leq = (one, other) => Object.entries(one).every(([host, n]) => n <= (other[host] || 0));
+	const counts = {before: 0, after: 0, beside: 0};
+	events.forEach((event, i) => {
+		if (i !== chosen) counts[leq(event.clock, events[chosen].clock) ? 'before' : leq(events[chosen].clock, event.clock) ? 'after' : 'beside']++;
+	});
+	return {row: chosen, ...counts, clock: events[chosen].clock};
+}
+
+// Every number of the page against results.json.
+async function numbers(page, path) {
+	const {totals, cases} = JSON.parse(readFileSync(path));
+	for (const name of ['scenarios', 'passed', 'failed', 'scenarios_failed', 'broken', 'unknown', 'skipped', 'retries_40001'])
+		assert.equal(await page.locator(`[data-count=${name}]`).count() ? +await page.locator(`[data-count=${name}]`).textContent() : 0, totals[name] || 0, name);
+	const rows = await page.locator('.cases tbody tr').evaluateAll(all => all.map(row => [...row.cells].map(cell => cell.textContent)));
+	assert.deepEqual(rows, cases.map(entry => [entry.id, entry.result, entry.claim, `${entry.passed} held` + (entry.failed ? `, ${entry.failed} failed` : ''),
+		(entry.duration_ms / 1000).toFixed(2) + ' s', String(entry.faults.reduce((sum, fault) => sum + fault.fired, 0)), String(entry.retries_40001 + entry.retries_40P01)]));
+	for (const entry of cases) {
+		const story = page.locator(`details[id="${entry.id}"] table.story`).last().locator('tbody tr');
+		const shown = await story.evaluateAll(all => all.filter(row => row.querySelector('.result')).map(row => [...row.cells].map(cell => cell.textContent)));
+		assert.deepEqual(shown, entry.checks.map(check => [check.ok ? 'PASS' : 'FAIL', check.text, check.expected, check.actual]), entry.id);
+	}
+}
+
+async function colors(page) {
+	return page.locator('.diagram canvas').first().evaluate(canvas => {
+		const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+		const seen = {};
+		for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) {
+			const color = '#' + [data[i], data[i + 1], data[i + 2]].map(n => n.toString(16).padStart(2, '0')).join('');
+			seen[color] = (seen[color] || 0) + 1;
+		}
+		return seen;
+	});
+}
+
+async function testSample(browser) {
+	const url = report('sample', sample);
+	for (const [scheme, back, before, after, beside] of [['light', 'rgb(255, 255, 255)', '#0969da', '#bc4c00', '#8250df'], ['dark', 'rgb(13, 17, 23)', '#58a6ff', '#f0883e', '#bc8cff']]) {
+		const page = await open(browser, url, {colorScheme: scheme});
+		await page.locator('.cases a', {hasText: '32-J'}).click();
+		await drawn(page);
+		await numbers(page, join(sample, 'results.json'));
+		assert.equal(await page.title(), 'FAIL suite 32 - Counterproof');
+		assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), back);
+		assert.equal(await page.locator('.uplot canvas').count(), 2);
+
+		const wanted = sets(join(sample, 'trace.shiviz'), 'kill -9 consumer-1 at consumer.before_commit');
+		assert(wanted.before > 3 && wanted.after > 3 && wanted.beside > 3);
+		const plain = await colors(page);
+		assert(!plain[before] && !plain[after], 'nothing is lit before the click');
+		await page.locator('.diagram').click({position: {x: 240, y: 26 + wanted.row * 22 + 11}});
+		await drawn(page);
+		const {clock, ...counts} = wanted;
+		assert.deepEqual(await page.locator('.chosen').evaluate(box => Object.fromEntries(Object.entries(box.dataset).map(([name, n]) => [name, +n]))), counts);
+		const told = (await page.locator('.chosen .mono').textContent()).slice(1, -1).split(', ').map(entry => entry.split(':'));
+		assert.deepEqual(Object.fromEntries(told.map(([host, n]) => [host, +n])), clock);
+		const lit = await colors(page);
+		for (const color of [before, after, beside]) assert(lit[color] > 20, `${scheme}: ${color} is lit`);
+
+		await page.locator('.diagram').press('ArrowLeft');
+		assert.equal(+await page.locator('.chosen').getAttribute('data-row'), sets(join(sample, 'trace.shiviz'), 'start like-consumer').row);
+		await page.getByRole('searchbox').fill('redelivered');
+		await page.getByRole('searchbox').press('Enter');
+		assert.equal(+await page.locator('.chosen').getAttribute('data-row'), sets(join(sample, 'trace.shiviz'), 'read event 3 again: redelivered').row);
+		await page.screenshot({path: join(folder, `sample-${scheme}.png`), fullPage: true});
+		assert.deepEqual(page.complaints, []);
+		await page.close();
+	}
+}
+
+// What a run says is text: no element of its own making, no script that ran.
+async function testEscapes(browser) {
+	const page = await open(browser, report('sample', sample));
+	assert.equal(await page.locator('td', {hasText: "</script><script>document.title='broken'</script><!-- <b>"}).count(), 2);
+	assert.equal(await page.locator('main script, main b').count(), 0);
+	assert.deepEqual(page.complaints, []);
+	await page.close();
+}
+
+async function testPaper(browser) {
+	const page = await open(browser, report('sample', sample));
+	await page.emulateMedia({media: 'print', colorScheme: 'dark'});
+	await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+	assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(255, 255, 255)');
+	assert.equal(await page.locator('details.case:not([open])').count(), 0);
+	assert.equal(await page.locator('.paper canvas').count(), 1);
+	assert.equal(await page.locator('.diagram').isVisible(), false);
+	await page.pdf({path: join(folder, 'sample.pdf')});
+	assert.deepEqual(page.complaints, []);
+	await page.close();
+}
+
+// An older run, and what is not the same in two.
+async function testCompare(browser) {
+	const path = join(folder, 'changed');
+	report('changed', sample);
+	const text = readFileSync(join(sample, 'results.json'), 'utf8');
+	writeFileSync(join(path, 'results.json'), text.replace('"actual":"at least 50"', '"actual":"at least 49"').replace('"seed":"32"', '"seed":"33"'));
+	execFileSync(program, ['report', '--compare', join(folder, 'sample'), path]);
+	const page = await open(browser, `file://${path}/compare.html`);
+	assert.match(await page.locator('#changed').textContent(), /^1 cases differ, 2 are the same/);
+	assert.deepEqual(await page.locator('section[id="32-J"] tbody tr').evaluateAll(rows => rows.map(row => row.textContent)), ['samples taken while all ranat least 50at least 49 (expected at least 50)']);
+	assert.equal(await page.locator('tr', {hasText: 'seed'}).filter({hasText: '33'}).count(), 1);
+	await page.screenshot({path: join(folder, 'compare.png'), fullPage: true});
+	assert.deepEqual(page.complaints, []);
+	await page.close();
+}
+
+// Twelve actors that tell each other what they know, in one case.
+function longTrace() {
+	const hosts = Array.from({length: 12}, (_, i) => `actor-${i + 1}`);
+	const clocks = hosts.map(() => ({}));
+	const lines = ['(?<event>.*)\\n(?<host>\\S*) (?<clock>{.*})', '=== (?<trace>.*) ===', '=== 32-K ==='];
+	let draw = 32;
+	for (let i = 0; i < LONG_EVENTS; i++) {
+		draw = (draw * 1103515245 + 12345) % 2147483648;
+		const at = i % hosts.length, from = (draw >> 8) % hosts.length;
+		if (draw % 3 === 0) for (const [host, n] of Object.entries(clocks[from])) clocks[at][host] = Math.max(clocks[at][host] || 0, n);
+		clocks[at][hosts[at]] = Math.floor(i / hosts.length) + 1;
+		lines.push(i % 997 === 0 ? 'kill -9 somebody' : `commit seq=${i} item-lab-0${i % 7}`, `${hosts[at]} ${JSON.stringify(clocks[at])}`);
+	}
+	return lines.join('\n') + '\n';
+}
+
+async function testLong(browser) {
+	const path = join(folder, 'long');
+	mkdirSync(path, {recursive: true});
+	writeFileSync(join(path, 'trace.shiviz'), longTrace());
+	cpSync(join(sample, 'results.json'), join(path, 'results.json'));
+	execFileSync(program, ['report', path]);
+	const page = await browser.newPage({viewport: {width: 1280, height: 900}});
+	const begin = performance.now();
+	await page.goto(`file://${path}/report.html#32-K`);
+	await page.waitForFunction(() => document.querySelector('.diagram canvas')?.height > 200);
+	const opened = performance.now() - begin;
+	const slowest = await page.locator('.diagram').evaluate(async box => {
+		const frame = () => new Promise(done => requestAnimationFrame(done));
+		let worst = 0;
+		for (let i = 0; i <= 40; i++) {
+			box.scrollTop = box.scrollHeight * i / 40;
+			await frame();
+			const begin = performance.now();
+			await frame();
+			worst = Math.max(worst, performance.now() - begin);
+		}
+		return worst;
+	});
+	await page.locator('.diagram').press('End');
+	assert.equal(+await page.locator('.chosen').getAttribute('data-row'), LONG_EVENTS - 1);
+	await drawn(page);
+	await page.screenshot({path: join(folder, 'long.png')});
+	console.log(`${LONG_EVENTS} events: open in ${opened.toFixed(0)} ms, slowest frame while scrolling ${slowest.toFixed(0)} ms`);
+	assert(opened < OPEN_MS, `opened in ${opened} ms`);
+	assert(slowest < FRAME_MS, `a frame took ${slowest} ms`);
+	await page.close();
+}
+
+rmSync(folder, {recursive: true, force: true});
+const browser = await chromium.launch({executablePath: process.env.COUNTERPROOF_CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage']});
+try {
+	for (const test of [testSample, testEscapes, testPaper, testCompare, testLong]) {
+		await test(browser);
+		console.log(`ok ${test.name}`);
+	}
+} finally {
+	await browser.close();
+}
