@@ -57,7 +57,7 @@ function showComparison(page, first, second) {
 			return el('tr', el('th', {scope: 'row'}, name), el('td', run.folder), el('td', result(verdictOf(run))), el('td', run.head.seed),
 				el('td.number', totals.scenarios), el('td.number', totals.passed), el('td.number', totals.failed), el('td.number', seconds(totals.duration_ms)));
 		})),
-		el('p', {id: 'changed'}, `${changed.length} cases differ, ${shared.length - changed.filter(([, one, other]) => one && other).length} are the same. Durations differ always and are not compared.`),
+		el('p', {id: 'changed'}, `${changed.length} ${changed.length === 1 ? 'case differs' : 'cases differ'}, ${shared.length - changed.filter(([, one, other]) => one && other).length} the same. Durations differ always and are not compared.`),
 		environment.length === 0 ? '' : el('section', el('h2', 'Environment'), table('', ['', 'first', 'second'], environment.map(([name, one, other]) =>
 			el('tr', el('th', {scope: 'row'}, name), el('td', one ?? '-'), el('td', other ?? '-'))))),
 		...changed.map(compareCase));

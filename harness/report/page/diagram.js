@@ -10,47 +10,60 @@ const MARKS = [
 	['wait', '◔', /\bwait(s|ed|ing)?\b|\bblocked\b/i],
 	['install', '■', /\binstall(s|ed)?\b/i],
 ];
-const ROW_LEAST = 3, ROW_MOST = 44, ROW_FIRST = 22, TEXT_LEAST = 11, HEAD = 26;
+const ROW_LEAST = 3, ROW_MOST = 44, ROW_FIRST = 22, TEXT_LEAST = 11;
+const LEVEL = 15, LEVELS_MOST = 4, LETTER = 7;
 const PAPER_ROWS = 40, PAPER_MOST = 1200;
 
-const markOf = text => MARKS.find(([, , fits]) => fits.test(text));
+const markOf = event => event.mark ??= MARKS.find(([, , fits]) => fits.test(event.text)) || null;
 
 
 // --- the model: who is before whom ---
 
-// Dense clocks, rows in an order that respects them, and the flows that no other flow implies.
+// Rows are in an order that respects the clocks, which are dense: entry `host` of row i stands at i * width + host.
 function readTrace(trace) {
 	const width = trace.hosts.length;
-	let events = trace.events.map(([text, host, own, ...others]) => {
-		const clock = [[host, own]];
-		for (let i = 0; i < others.length; i += 2) clock.push([others[i], others[i + 1]]);
-		return {text, host, own, clock, sum: clock.reduce((total, [, n]) => total + n, 0)};
-	});
-	const placed = new Array(width).fill(0);
-	const inOrder = events.every(event => {
-		const fits = event.clock.every(([host, n]) => host === event.host ? placed[host] === n - 1 : placed[host] >= n);
-		placed[event.host]++;
-		return fits;
-	});
-	if (!inOrder) events = events.sort((one, other) => one.sum - other.sum);
-	const clocks = new Int32Array(events.length * width);
+	const listed = inOrder(trace.events, width) ? trace.events
+		: trace.events.map(event => [clockSum(event), event]).sort((one, other) => one[0] - other[0]).map(([, event]) => event);
+	const clocks = new Int32Array(listed.length * width);
 	const rows = trace.hosts.map(() => []); // of an actor's events, in its order
-	events.forEach((event, row) => {
-		event.mark = markOf(event.text);
-		for (const [host, n] of event.clock) clocks[row * width + host] = n;
-		rows[event.host][event.own - 1] = row;
+	const events = listed.map((list, row) => {
+		for (let i = 1; i < list.length; i += 2) clocks[row * width + list[i]] = list[i + 1];
+		rows[list[1]][list[2] - 1] = row;
+		return {text: list[0], host: list[1], own: list[2]};
 	});
-	const model = {label: trace.label, hosts: trace.hosts, width, events, clocks, rows};
-	model.flows = events.flatMap((event, row) => flowsInto(model, event, row));
+	const model = {label: trace.label, hosts: trace.hosts, width, events, clocks, rows, flows: []};
+	events.forEach((event, row) => addFlows(model, event, row));
 	return model;
 }
 
-// Entries that rose since the actor's last event, less those that another one of them brings along.
-function flowsInto({width, clocks, rows}, event, row) {
-	const last = event.own > 1 ? rows[event.host][event.own - 2] : -1;
-	const risen = event.clock.filter(([host, n]) => host !== event.host && (last < 0 || n > clocks[last * width + host]));
-	const implied = ([host, n]) => risen.some(([other, m]) => other !== host && clocks[rows[other][m - 1] * width + host] >= n);
-	return risen.filter(one => !implied(one)).map(([host, n]) => ({from: rows[host][n - 1], to: row}));
+function inOrder(lists, width) {
+	const placed = new Int32Array(width);
+	for (const list of lists) {
+		if (placed[list[1]]++ !== list[2] - 1) return false;
+		for (let i = 3; i < list.length; i += 2) if (placed[list[i]] < list[i + 1]) return false;
+	}
+	return true;
+}
+
+function clockSum(list) {
+	let total = 0;
+	for (let i = 2; i < list.length; i += 2) total += list[i];
+	return total;
+}
+
+// A flow for each entry that rose since the actor's last event, less those that another one of them brings along.
+function addFlows({width, clocks, rows, flows}, event, row) {
+	const last = event.own > 1 ? rows[event.host][event.own - 2] * width : -1;
+	const risen = [];
+	for (let host = 0; host < width; host++) {
+		const n = clocks[row * width + host];
+		if (host !== event.host && n > (last < 0 ? 0 : clocks[last + host])) risen.push(host);
+	}
+	for (const host of risen) {
+		const n = clocks[row * width + host];
+		if (!risen.some(other => other !== host && clocks[rows[other][clocks[row * width + other] - 1] * width + host] >= n))
+			flows.push({from: rows[host][n - 1], to: row});
+	}
 }
 
 // 'before', 'after' or 'beside' (concurrent) of the chosen row, 'chosen' itself.
@@ -64,10 +77,12 @@ function relation({events, clocks, width}, chosen, row) {
 
 // --- drawing ---
 
-// Where things stand for a canvas of this width.
+// Where things stand for a canvas of this width. Names that are wider than a lane take turns on several levels.
 function layout(model, width) {
 	const lane = Math.max(14, Math.min(90, (width * 0.5) / model.width));
-	return {lane, text: lane * model.width + 12, x: host => lane * (host + 0.5)};
+	const longest = Math.max(...model.hosts.map(name => name.length)) * LETTER;
+	const levels = Math.min(LEVELS_MOST, Math.ceil(longest / lane), model.width);
+	return {lane, levels, head: levels * LEVEL + 11, text: lane * model.width + 12, x: host => lane * (host + 0.5)};
 }
 
 function palette(box) {
@@ -91,8 +106,8 @@ function arrow(pen, x0, y0, x1, y1) {
 // Rows first.. of a view: {width, height, top (pixels scrolled), row (pixels a row), chosen, found, colors}.
 function draw(pen, model, view) {
 	const {colors, row} = view;
-	const {lane, text, x} = layout(model, view.width);
-	const y = i => HEAD + i * row + row / 2 - view.top;
+	const {lane, levels, head, text, x} = layout(model, view.width);
+	const y = i => head + i * row + row / 2 - view.top;
 	const first = Math.max(0, Math.floor(view.top / row) - 1);
 	const end = Math.min(model.events.length, Math.ceil((view.top + view.height) / row) + 1);
 	const shade = i => view.chosen < 0 ? colors.front : colors[relation(model, view.chosen, i)];
@@ -103,9 +118,9 @@ function draw(pen, model, view) {
 	pen.lineWidth = 1;
 	model.rows.forEach((rows, host) => { // an actor's line ends with it
 		pen.beginPath();
-		pen.moveTo(x(host), Math.max(HEAD, y(rows[0])));
+		pen.moveTo(x(host), Math.max(head, y(rows[0])));
 		pen.lineTo(x(host), Math.min(view.height, y(rows.at(-1))));
-		if (y(rows.at(-1)) > HEAD && y(rows[0]) < view.height) pen.stroke();
+		if (y(rows.at(-1)) > head && y(rows[0]) < view.height) pen.stroke();
 	});
 	for (const flow of model.flows) {
 		if (flow.to < first || flow.from >= end) continue;
@@ -114,25 +129,26 @@ function draw(pen, model, view) {
 		arrow(pen, x(model.events[flow.from].host), y(flow.from), x(model.events[flow.to].host), y(flow.to));
 	}
 	for (let i = first; i < end; i++) drawEvent(pen, model, view, i, x, y(i), text, shade(i));
-	drawHeads(pen, model, view, lane, x);
+	drawHeads(pen, model, view, {lane, levels, head, x});
 }
 
 function drawEvent(pen, model, view, i, x, y, text, color) {
 	const event = model.events[i];
+	const mark = markOf(event);
 	const relative = view.chosen < 0 ? '' : {before: '↑ ', after: '↓ ', beside: '∥ ', chosen: '● '}[relation(model, view.chosen, i)];
 	const radius = Math.min(4, view.row / 3);
 	if (view.found.has(i)) {
 		pen.fillStyle = view.colors.found;
 		pen.fillRect(0, y - view.row / 2, view.width, view.row);
 	}
-	pen.fillStyle = event.mark ? view.colors[event.mark[0]] : color;
-	if (event.mark && view.row >= TEXT_LEAST) {
+	pen.fillStyle = mark ? view.colors[mark[0]] : color;
+	if (mark && view.row >= TEXT_LEAST) {
 		pen.font = 'bold 15px system-ui, sans-serif';
 		pen.textAlign = 'center';
 		pen.strokeStyle = view.colors.back;
 		pen.lineWidth = 4;
-		pen.strokeText(event.mark[1], x(event.host), y);
-		pen.fillText(event.mark[1], x(event.host), y);
+		pen.strokeText(mark[1], x(event.host), y);
+		pen.fillText(mark[1], x(event.host), y);
 		pen.font = '12px system-ui, sans-serif';
 		pen.textAlign = 'left';
 		pen.lineWidth = 1;
@@ -142,20 +158,22 @@ function drawEvent(pen, model, view, i, x, y, text, color) {
 		pen.fill();
 	}
 	if (view.row >= TEXT_LEAST) {
-		pen.fillStyle = event.mark && view.chosen < 0 ? view.colors[event.mark[0]] : color;
+		pen.fillStyle = mark && view.chosen < 0 ? view.colors[mark[0]] : color;
 		pen.fillText(`${relative}${model.hosts[event.host]}: ${event.text}`, text, y);
 	}
 }
 
-// Names of actors stay in view. In lanes that are too narrow they are cut; the chosen event is told in full below.
-function drawHeads(pen, model, view, lane, x) {
+// Names of actors stay in view. Where even levels do not make room they are cut; the chosen event is told in full below.
+function drawHeads(pen, model, view, {lane, levels, head, x}) {
+	const room = Math.max(3, Math.floor(lane * levels / LETTER));
 	pen.fillStyle = view.colors.back;
-	pen.fillRect(0, 0, view.width, HEAD - 4);
+	pen.fillRect(0, 0, view.width, head - 4);
 	pen.fillStyle = view.colors.front;
-	pen.textAlign = 'center';
-	model.hosts.forEach((name, host) => pen.fillText(name.length * 7 > lane ? name.slice(0, Math.max(2, Math.floor(lane / 7) - 1)) + '…' : name,
-		x(host), HEAD / 2 - 2, lane));
-	pen.textAlign = 'left';
+	model.hosts.forEach((name, host) => {
+		const shown = name.length > room ? name.slice(0, room - 2) + '…' : name;
+		const half = pen.measureText(shown).width / 2;
+		pen.fillText(shown, Math.max(2, x(host) - half), LEVEL * (host % levels) + LEVEL / 2 + 3);
+	});
 }
 
 function canvasPen(canvas, width, height) {
@@ -215,7 +233,8 @@ class Diagram {
 	}
 
 	size() {
-		const whole = HEAD + this.model.events.length * this.view.row + 8;
+		this.head = layout(this.model, this.box.clientWidth).head;
+		const whole = this.head + this.model.events.length * this.view.row + 8;
 		this.length.style.height = whole + 'px';
 		this.box.style.height = Math.min(whole + 2, Math.max(320, innerHeight * 0.75)) + 'px';
 		this.later();
@@ -241,7 +260,7 @@ class Diagram {
 	}
 
 	rowAt(clientY) {
-		const row = Math.floor((clientY - this.box.getBoundingClientRect().top - this.box.clientTop - HEAD + this.box.scrollTop) / this.view.row);
+		const row = Math.floor((clientY - this.box.getBoundingClientRect().top - this.box.clientTop - this.head + this.box.scrollTop) / this.view.row);
 		return row >= 0 && row < this.model.events.length ? row : -1;
 	}
 
@@ -251,7 +270,7 @@ class Diagram {
 		if (row >= 0) {
 			const y = row * view.row;
 			if (y < this.box.scrollTop) this.box.scrollTop = y;
-			else if (y + view.row + HEAD > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = y + view.row + HEAD + 8 - this.box.clientHeight;
+			else if (y + view.row + this.head > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = y + view.row + this.head + 8 - this.box.clientHeight;
 		}
 		this.tell();
 		this.later();
@@ -319,9 +338,10 @@ class Diagram {
 		const counts = {before: 0, after: 0, beside: 0, chosen: 0};
 		model.events.forEach((_, row) => counts[relation(model, view.chosen, row)]++);
 		Object.assign(box.dataset, {row: view.chosen, before: counts.before, after: counts.after, beside: counts.beside});
+		const clock = model.hosts.flatMap((name, host) => model.clocks[view.chosen * model.width + host] ? [`${name}:${model.clocks[view.chosen * model.width + host]}`] : []);
 		box.append(el('p', el('strong', `${model.hosts[event.host]} ${event.own}: `), event.text),
 			el('p', el('span.before', `↑ ${counts.before} before`), ', ', el('span.after', `↓ ${counts.after} after`), ', ', el('span.beside', `∥ ${counts.beside} concurrent`)),
-			el('p.mono', '[' + event.clock.slice().sort((one, other) => one[0] - other[0]).map(([host, n]) => `${model.hosts[host]}:${n}`).join(', ') + ']'));
+			el('p.mono', `[${clock.join(', ')}]`));
 	}
 
 	// Paper does not scroll: strips of some rows each, which may stand on pages of their own.
@@ -331,7 +351,7 @@ class Diagram {
 		const width = 1000;
 		this.paper.replaceChildren();
 		for (let first = 0; first < rows; first += PAPER_ROWS) {
-			const height = HEAD + Math.min(PAPER_ROWS, rows - first) * ROW_FIRST;
+			const height = layout(model, width).head + Math.min(PAPER_ROWS, rows - first) * ROW_FIRST;
 			const canvas = el('canvas');
 			draw(canvasPen(canvas, width, height), model, {...this.view, row: ROW_FIRST, top: first * ROW_FIRST, width, height, colors: palette(this.paper)});
 			canvas.style.height = '';
