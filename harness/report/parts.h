@@ -20,6 +20,6 @@ extern void page_json(FILE *page, const json_t *value);
  * The executions of a trace as JSON: [{"label", "hosts", "events": [[text, host, own, host, entry, ...]]}], hosts by their place
  * in the list and an event's own first. Nothing when the file is not there. false: it is none of ShiViz's; reported.
  */
-extern bool trace_write(const char *path, FILE *page) MUST_CHECK;
+extern bool executions_write(const char *path, FILE *page) MUST_CHECK;
 
 #endif

@@ -111,7 +111,7 @@ write_run(FILE *file, const char *folder)
 	fprintf(file, ",\"shortened\":%s", page.shortened ? "true" : "false");
 	done = evidence_scan(folder, true, &visit, &page);
 	fputs("],\"traces\":[", file);
-	done = done && trace_write(trace, file);
+	done = done && executions_write(trace, file);
 	fputs("]}</script>\n", file);
 	json_decref(name);
 	free(trace);

@@ -3,12 +3,9 @@
 // A trace as a space-time diagram: time runs down, a line for each actor, an event on each row, an arrow for each flow.
 // Only what is in view is drawn, on one canvas, so that the length of a trace does not matter.
 
-// What an event is, by its text: the first that fits.
+// What an event is, by its first word, which is its kind.
 const MARKS = [
-	['kill', '✕', /\b(kill(ed|s)?|SIGKILL|signal 9|stopped at once|immediate stop|terminated|cut off)\b/i],
-	['restart', '↻', /\b(re)?start(s|ed)?( again)?\b|\brecover(s|ed|y)?\b/i],
-	['wait', '◔', /\bwait(s|ed|ing)?\b|\bblocked\b/i],
-	['install', '■', /\binstall(s|ed)?\b/i],
+	['kill', '✕', /^(kill|stop|lost)/], ['restart', '↻', /^(re)?start/], ['wait', '◔', /^wait/], ['install', '■', /^install/], ['commit', '◆', /^commit/],
 ];
 const ROW_LEAST = 3, ROW_MOST = 44, ROW_FIRST = 22, TEXT_LEAST = 11;
 const LEVEL = 15, LEVELS_MOST = 4, LETTER = 7;
@@ -86,7 +83,7 @@ function layout(model, width) {
 }
 
 function palette(box) {
-	return Object.fromEntries(['back', 'front', 'dim', 'line', 'before', 'after', 'beside', 'chosen', 'found', 'kill', 'restart', 'wait', 'install']
+	return Object.fromEntries(['back', 'front', 'dim', 'line', 'before', 'after', 'beside', 'chosen', 'found', 'kill', 'restart', 'wait', 'install', 'commit']
 		.map(name => [name, colorOf(box, name)]));
 }
 

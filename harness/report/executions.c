@@ -386,7 +386,7 @@ read_events(Trace *trace)
 }
 
 bool
-trace_write(const char *path, FILE *page)
+executions_write(const char *path, FILE *page)
 {
 	Trace trace = {.path = path, .page = page};
 	Text text = {0};
