@@ -154,6 +154,63 @@ async function testCompare(browser) {
 	await page.close();
 }
 
+// A results.json around such cases: [id, checks, notes].
+function write(name, suite, cases) {
+	const path = join(folder, name);
+	const entries = cases.map(([id, checks, notes]) => {
+		const failed = checks.filter(check => check.expected !== check.actual).length;
+		const lines = [...notes.map(note => `note     ${note}`), ...checks.map(check => `PASS     ${check.text}`)];
+		return {id, title: `about ${id}`, claim: '', kind: '', repetition: 1, result: failed ? 'FAIL' : 'PASS', reason: '', passed: checks.length - failed, failed,
+			retries_40001: 0, retries_40P01: 0, duration_ms: 1, checks: checks.map(check => ({...check, ok: check.expected === check.actual})), faults: [], lines};
+	});
+	const sum = value => entries.reduce((total, entry) => total + value(entry), 0);
+	const head = {format: 1, suite, seed: 1, environment: {}, totals: {passed: sum(entry => entry.passed), failed: sum(entry => entry.failed), scenarios: entries.length,
+		scenarios_failed: sum(entry => +(entry.failed > 0)), unknown: 0, broken: 0, skipped: 0, retries_40001: 0, retries_40P01: 0, duration_ms: 1}};
+	mkdirSync(path, {recursive: true});
+	writeFileSync(join(path, 'results.json'), '{\n' + Object.entries(head).map(([key, value]) => `"${key}": ${JSON.stringify(value)},\n`).join('') +
+		'"cases": [\n' + entries.map(entry => JSON.stringify(entry)).join(',\n') + '\n]}\n');
+	return report(name);
+}
+
+const check = (text, actual, expected = actual) => ({text, expected, actual});
+const cells = (page, selector) => page.locator(selector).evaluateAll(rows => rows.map(row => [...row.cells].map(cell => cell.textContent.trim())));
+
+// What three suites have found, as tables.
+async function testMatrices(browser) {
+	let page = await open(browser, write('mutants', 'mutants', [
+		['system', [check('cases that do not pass over the system as it is', '0')], ['all checks held in: 32-A 33-A 32-B']],
+		['M01', [check('32-B by: the sum', 'caught')], ['instead of: a guard', '32-B: 2 checks failed: the sum; expected 1, got 2', '33-A: 1 checks failed: other', 'all checks held in: 32-A']],
+		['M02', [check('32-A by: the lag', 'survived', 'caught')], ['32-A: 1 checks failed: other', '33-A: BROKEN: no server', 'all checks held in: 32-B']],
+		['matrix', [], ['        A B   A']]]));
+	assert.deepEqual(await cells(page, '.matrix tr'), [['', '32-A', '32-B', '33-A', 'what is wrong'], ['system PASS', '.', '.', '.', 'about system'],
+		['M01 PASS', '.', 'X', 'x', 'about M01'], ['M02 FAIL', 'x', '.', '!', 'about M02']]);
+	await page.close();
+
+	page = await open(browser, write('crashpoints', 'crashpoints', [['pay', [check('#1 client Query SELECT 1, cut, kill-client', 'held'), check('#2 server Z, cut: once', '1 rows', '0 rows')],
+		['#1 client Query SELECT 1, cut', '#2 server Z', '#2 server Z, pause: unknown: too slow']]]));
+	assert.deepEqual((await cells(page, '.matrix tr')).slice(1), [['1', 'client Query SELECT 1, cut', 'held', '', '', ''], ['2', 'server Z', '', 'VIOLATED', '', 'unknown']]);
+	await page.close();
+
+	page = await open(browser, write('isolation', 'isolation', [['isolation/hermitage', [check('P4 lost update at read committed', 'occurs, waits'), check('P4 lost update at serializable', 'occurs', 'prevented')], []]]));
+	assert.deepEqual((await cells(page, '.wide:not(:has(.story)) tbody tr')).at(-1), ['P4 lost update', 'occurs, waits', '', 'occurs (expected prevented)']);
+	await page.close();
+}
+
+// Of a run that was killed: what it left, and that it is not whole.
+async function testCutShort(browser) {
+	const path = join(folder, 'killed');
+	mkdirSync(path, {recursive: true});
+	writeFileSync(join(path, 'results.json.part'), readFileSync(join(sample, 'results.json'), 'utf8').split('\n')[7] + '\n{"id":"32-');
+	writeFileSync(join(path, 'output.txt'), '== 32-K  two\nstep     waits\n');
+	writeFileSync(join(path, 'env.txt'), 'seed=32\n');
+	const page = await open(browser, report('killed'));
+	assert.equal(await page.title(), 'CUT SHORT suite killed - Counterproof');
+	assert.equal(await page.locator('[data-count=passed]').textContent(), '1');
+	assert.deepEqual(await cells(page, 'h2:has-text("What was running") + .wide tbody tr'), [['==', '32-K  two'], ['step', 'waits']]);
+	assert.deepEqual(page.complaints, []);
+	await page.close();
+}
+
 // Twelve actors that tell each other what they know, in one case.
 function longTrace() {
 	const hosts = Array.from({length: 12}, (_, i) => `actor-${i + 1}`);
@@ -211,7 +268,7 @@ async function testLong(browser) {
 rmSync(folder, {recursive: true, force: true});
 const browser = await chromium.launch({executablePath: process.env.COUNTERPROOF_CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage']});
 try {
-	for (const test of [testSample, testEscapes, testPaper, testCompare, testLong]) {
+	for (const test of [testSample, testEscapes, testPaper, testCompare, testMatrices, testCutShort, testLong]) {
 		await test(browser);
 		console.log(`ok ${test.name}`);
 	}

@@ -34,7 +34,7 @@ const firings = entry => sum(entry.faults, fault => fault.fired);
 const retries = entry => (entry.retries_40001 || 0) + (entry.retries_40P01 || 0);
 
 // The first word of a line of output.txt, and what it says.
-const lineParts = line => [line.slice(0, 8).trim(), line.slice(9)];
+const lineParts = line => line.startsWith('== ') ? ['==', line.slice(3)] : [line.slice(0, 8).trim(), line.slice(9)];
 
 // Of a run that was cut short the sums are those of what had ended.
 function totalsOf(run) {

@@ -58,7 +58,7 @@ function caseRow(entry) {
 function summary(run) {
 	const totals = totalsOf(run);
 	const environment = run.head.environment;
-	const count = (name, what) => totals[name] || what === 'held' ? [', ', el('span', {'data-count': name}, totals[name]), ' ' + what] : [];
+	const count = (name, what) => totals[name] || what === 'held' || what === 'in all' ? [', ', el('span', {'data-count': name}, totals[name]), ' ' + what] : [];
 	const counts = (...parts) => el('span', parts.flat().slice(1));
 	return [el('h1', `Suite ${run.head.suite} `, result(verdictOf(run))),
 		pairs([['cases', counts(count('scenarios', 'in all'), count('scenarios_failed', 'failed'), count('broken', 'broken'), count('unknown', 'unknown'), count('skipped', 'skipped'))],
@@ -72,7 +72,7 @@ function summary(run) {
 }
 
 function cutShort(lines) {
-	return [el('p.warning', 'The run was cut short: what follows is what had ended by then.'),
+	return [el('p.warning', 'The run was cut short: this is what had ended by then.'),
 		lines.length ? [el('h2', 'What was running'), table('.story', ['', ''], lines.map(lineParts).map(([word, text]) => el('tr.said', el('td', word), el('td', text))))] : []].flat();
 }
 
