@@ -29,6 +29,14 @@ async function open(browser, url, options) {
 	page.on('console', message => page.complaints.push(message.text()));
 	page.on('pageerror', error => page.complaints.push(error.message));
 	page.on('request', request => request.url().split('#')[0] === url.split('#')[0] || page.complaints.push(request.url()));
+	await page.addInitScript(() => { // a pen over a copy: looking at the page's own canvas would slow it down
+		window.copyOf = canvas => {
+			const copy = Object.assign(document.createElement('canvas'), {width: canvas.width, height: canvas.height});
+			const pen = copy.getContext('2d', {willReadFrequently: true});
+			pen.drawImage(canvas, 0, 0);
+			return pen;
+		};
+	});
 	await page.goto(url);
 	return page;
 }
@@ -68,10 +76,7 @@ async function numbers(page, path) {
 
 async function colors(page) {
 	return page.locator('.diagram canvas').first().evaluate(canvas => {
-		const copy = Object.assign(document.createElement('canvas'), {width: canvas.width, height: canvas.height});
-		const pen = copy.getContext('2d', {willReadFrequently: true});
-		pen.drawImage(canvas, 0, 0);
-		const {data} = pen.getImageData(0, 0, canvas.width, canvas.height);
+		const {data} = copyOf(canvas).getImageData(0, 0, canvas.width, canvas.height);
 		const seen = {};
 		for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) {
 			const color = '#' + [data[i], data[i + 1], data[i + 2]].map(n => n.toString(16).padStart(2, '0')).join('');
@@ -79,6 +84,15 @@ async function colors(page) {
 		}
 		return seen;
 	});
+}
+
+// How much is drawn around a place half way between two events of neighbouring actors, given by their rows.
+function between(page, left, from, to) {
+	return page.locator('.diagram canvas').first().evaluate((canvas, [left, from, to]) => {
+		const scale = canvas.width / canvas.clientWidth, lane = Math.min(90, canvas.clientWidth / 2 / 8);
+		const {data} = copyOf(canvas).getImageData(scale * (lane * (left + 1) - 3), scale * (26 + 22 * (from + to + 1) / 2 - 3), 6 * scale, 6 * scale);
+		return data.filter((value, i) => i % 4 === 3 && value > 60).length;
+	}, [left, from, to]);
 }
 
 async function testSample(browser) {
@@ -95,6 +109,9 @@ async function testSample(browser) {
 		const wanted = sets(join(sample, 'trace.shiviz'), 'kill -9 consumer-1 at consumer.before_commit');
 		assert(wanted.before > 1 && wanted.after > 1 && wanted.beside > 1);
 		const plain = await colors(page);
+		const source = sets(join(sample, 'trace.shiviz'), 'read event 3 from the outbox').row;
+		assert(await between(page, 2, source, wanted.row) >= 4, 'an arrow leads to the kill');
+		assert.equal(await between(page, 2, source - 3, wanted.row - 3), 0, 'and none where nothing flowed');
 		assert(!plain[before] && !plain[after], 'nothing is lit before the click');
 		await page.locator('.diagram').click({position: {x: 240, y: 26 + wanted.row * 22 + 11}});
 		await drawn(page);
