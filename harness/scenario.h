@@ -50,6 +50,9 @@ extern void step(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3);
 extern void note(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3);
 extern void audit(Scene *scene, const char *label, const char *fields); /* audit    <label>: <fields> */
 
+/* A line of a plot in the report, a value for each sample; lines of one `plot` share axes. Not in output.txt. */
+extern void series(Scene *scene, const char *plot, const char *name, const int64_t *values, size_t count);
+
 
 /* --- checking: one line each, PASS or FAIL, counted; the case goes on --- */
 

@@ -114,6 +114,18 @@ START_TEST(everything_given)
 }
 END_TEST
 
+START_TEST(pages_of_evidence)
+{
+	ck_assert(read_words("report --compare before after --open"));
+	ck_assert(options.compare && options.open);
+	ck_assert_int_eq(options.word_count, 3);
+	ck_assert(options_fit(&options, FOR_REPORT, "report"));
+	ck_assert(!options_fit(&options, FOR_RUN, NULL));
+	ck_assert(read_words("report --keep"));
+	ck_assert(!options_fit(&options, FOR_REPORT, "report"));
+}
+END_TEST
+
 START_TEST(points_of_a_program)
 {
 	ck_assert(read_words("crashpoints a.yaml --points 10-40 --fault stop-server --sample 12 --timeout 3 --jobs 2"));
@@ -394,6 +406,7 @@ main(void)
 	tcase_add_checked_fixture(tcase, NULL, forget);
 	tcase_add_test(tcase, defaults);
 	tcase_add_test(tcase, everything_given);
+	tcase_add_test(tcase, pages_of_evidence);
 	tcase_add_test(tcase, points_of_a_program);
 	tcase_add_test(tcase, random_seed);
 	tcase_add_test(tcase, environment_twins);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "evidence_model.h"
+#include "report.h"
 
 const char *
 evidence_line_word(const EvidenceLine *line)
@@ -138,6 +139,7 @@ live_case_free(LiveCase *live)
 	json_decref(live->checks);
 	json_decref(live->faults);
 	json_decref(live->lines);
+	json_decref(live->series);
 	free(live->entry);
 	text_free(&live->trace);
 	free(live);
@@ -175,7 +177,7 @@ open_suites(Evidence *evidence)
 		suite->folder = string_format("%s/%s", evidence->folder, suite->name);
 		if (!folder_make(evidence, suite->folder) ||
 			!output_open(evidence, &suite->output, suite->folder, EVIDENCE_OUTPUT) ||
-			!output_open(evidence, &suite->entries, suite->folder, EVIDENCE_RESULTS ".part"))
+			!output_open(evidence, &suite->entries, suite->folder, EVIDENCE_ENTRIES))
 		{
 			return false;
 		}
@@ -212,7 +214,7 @@ write_environment(Evidence *evidence)
 	{
 		OutputFile file = {.fd = -1};
 
-		done = output_open(evidence, &file, evidence->suites[i].folder, "env.txt") &&
+		done = output_open(evidence, &file, evidence->suites[i].folder, EVIDENCE_ENVIRONMENT) &&
 			   output_write(evidence, &file, text.data, text.length);
 		output_close(&file);
 		free(file.path);
@@ -307,6 +309,7 @@ evidence_case_begin(Evidence *evidence, int index)
 	live->checks = json_array();
 	live->faults = json_array();
 	live->lines = json_array();
+	live->series = json_array();
 	text_append(&live->pending, "== %s", about->id);
 	if (about->repetition > 1)
 	{
@@ -374,6 +377,29 @@ evidence_case_line(Evidence *evidence, int index, const EvidenceLine *line)
 	stream_line(record->live, evidence_line_word(line), text_get(&text));
 	text_free(&text);
 	stream_flush(evidence);
+}
+
+void
+evidence_case_series(Evidence *evidence, int index, const EvidenceSeries *series)
+{
+	LiveCase *live;
+	json_t *object = json_object();
+	json_t *values = json_array();
+
+	json_object_set_new(object, "plot", visible_json(series->plot));
+	json_object_set_new(object, "name", visible_json(series->name));
+	json_object_set_new(object, "values", values);
+	for (size_t i = 0; i < series->count; i++)
+	{
+		json_array_append_new(values, json_integer(series->values[i]));
+	}
+	evidence_case_begin(evidence, index);
+	live = evidence->cases[index].live;
+	if (live != NULL && live->entry == NULL)
+	{
+		json_array_append(live->series, object);
+	}
+	json_decref(object);
 }
 
 void
@@ -490,12 +516,19 @@ evidence_output_path(const Evidence *evidence)
 }
 
 static bool
+write_report(Evidence *evidence, const Suite *suite)
+{
+	evidence->failed = evidence->failed || report_write(suite->folder) != REPORT_WRITTEN;
+	return !evidence->failed;
+}
+
+static bool
 write_suite(Evidence *evidence, Suite *suite, const char *server_log)
 {
 	OutputFile log = {.fd = -1};
 	bool done;
 
-	if (!results_write(evidence, suite) || !junit_write(evidence, suite))
+	if (!results_write(evidence, suite) || !junit_write(evidence, suite) || !write_report(evidence, suite))
 	{
 		return false;
 	}
@@ -513,6 +546,10 @@ bool
 evidence_close(Evidence *evidence, const char *server_log, bool interrupted)
 {
 	stream_drain(evidence);
+	for (int i = 0; i < evidence->suite_count && interrupted && !evidence->failed; i++)
+	{
+		(void) write_report(evidence, &evidence->suites[i]);
+	}
 	if (interrupted || evidence->failed)
 	{
 		return !evidence->failed;

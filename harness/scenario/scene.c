@@ -110,6 +110,13 @@ audit(Scene *scene, const char *label, const char *fields)
 	free(text);
 }
 
+void
+series(Scene *scene, const char *plot, const char *name, const int64_t *values, size_t count)
+{
+	tell(scene,
+		 &(Message){.kind = MESSAGE_SERIES, .text = plot, .expected = name, .values = values, .value_count = count});
+}
+
 
 /* --- checking --- */
 
