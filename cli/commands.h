@@ -38,7 +38,9 @@ extern ExitCode command_mutants(const Options *options, const char *const *words
 extern ExitCode command_crashpoints(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_spec(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_counters(const Options *options, const char *const *words, int word_count);
+extern ExitCode command_report(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_list(const Options *options, const char *const *words, int word_count);
+extern ExitCode command_trace(const Options *options, const char *const *words, int word_count);
 extern ExitCode command_isolationtester(int argc, char **argv); /* has options of its own */
 extern ExitCode command_help(const Options *options, const char *const *words, int word_count);
 

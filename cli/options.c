@@ -148,8 +148,14 @@ static const OptionRow ROWS[] = {
 	 "start nothing more after the first case that does not pass", FOR_RUN, false},
 	{"keep", 0, "COUNTERPROOF_KEEP", TYPE_FLAG, IN_RUNNER(keep), 0, 1, NULL,
 	 "leave the server up, print the psql line and what ends it; keep all logs and histories", FOR_RUN, false},
+	{"no-trace", 0, "COUNTERPROOF_NO_TRACE", TYPE_FLAG, IN_RUNNER(no_trace), 0, 1, NULL,
+	 "do not record what happened before what: no trace.shiviz, and not the check made of it", FOR_RUN | FOR_ALL, true},
 	{"evidence", 0, "COUNTERPROOF_EVIDENCE", TYPE_TEXT, IN_RUNNER(evidence_root), 0, 0, "DIR",
-	 "write the evidence there (default: evidence/ of the checkout)", FOR_RUNS, false},
+	 "write the evidence there (default: evidence/ of the checkout)", FOR_RUNS | FOR_REPORT, false},
+	{"open", 0, NULL, TYPE_FLAG, offsetof(Options, open), 0, 1, NULL,
+	 "show the page in the browser", FOR_REPORT, false},
+	{"compare", 0, NULL, TYPE_FLAG, offsetof(Options, compare), 0, 1, NULL,
+	 "make a page of what differs between two folders of evidence", FOR_REPORT, false},
 	{"pg", 0, "COUNTERPROOF_PG", TYPE_INT, IN_RUNNER(pg_major), 10, 99, "MAJOR",
 	 "the server's major version (default 16)", FOR_RUNS, true},
 	{"pg-bin", 0, "COUNTERPROOF_PG_BIN", TYPE_TEXT, IN_RUNNER(pg_bin), 0, 0, "DIR",
@@ -801,6 +807,14 @@ append_given(Text *text, const Options *options, const OptionRow *row)
 {
 	const char *member = (const char *) options + row->offset;
 
+	if (row->type == TYPE_FLAG)
+	{
+		if (*(const bool *) (const void *) member)
+		{
+			text_append(text, " --%s", row->name);
+		}
+		return;
+	}
 	text_append(text, " --%s ", row->name);
 	switch (row->type)
 	{
@@ -922,5 +936,6 @@ options_print_help(FILE *stream, int commands)
 	}
 	fprintf(
 		stream,
-		"Each but --help can also stand in the environment: --until-fail is COUNTERPROOF_UNTIL_FAIL=1. The command line wins.\n");
+		"Those of runs can also stand in the environment: --until-fail is COUNTERPROOF_UNTIL_FAIL=1. The command line "
+		"wins.\n");
 }

@@ -22,6 +22,8 @@ enum
 	FOR_SPEC = 16,
 	FOR_LIST = 32,
 	FOR_COUNTERS = 64,
+	FOR_TRACE = 128,
+	FOR_REPORT = 256,
 	FOR_RUNS = FOR_RUN | FOR_ALL | FOR_MUTANTS | FOR_CRASHPOINTS | FOR_SPEC,
 	FOR_EVERY = ~0,
 };
@@ -66,6 +68,8 @@ typedef struct
 	const char *order; /* the only interleaving, NULL: all */
 	bool each;         /* permutations are cases of their own */
 	CountersOptions counters;
+	bool open;        /* the page, in a browser */
+	bool compare;     /* two folders of evidence */
 	const char *home; /* the checkout */
 	bool help;
 	const char **words; /* what is left of the command line, ended by NULL */

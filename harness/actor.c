@@ -6,12 +6,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "trace.h"
+
 typedef struct
 {
 	ActorGroup *group;
 	int index;
 	pthread_t thread;
 	bool ended;
+	TracePlace last; /* its last event on record */
 } Worker;
 
 typedef enum
@@ -31,7 +34,8 @@ struct ActorGroup
 	pthread_cond_t changed; /* broadcast for every change below: arrived, gate, ended */
 	Gate gate;
 	int started, arrived, ended;
-	bool failed; /* a body answered false */
+	bool failed;       /* a body answered false */
+	TracePlace opened; /* the last event on record of who opened the gate */
 	Worker *workers;
 };
 
@@ -51,6 +55,7 @@ worker_main(void *argument)
 		pthread_cond_wait(&group->changed, &group->lock);
 	}
 	works = group->gate == GATE_OPEN;
+	trace_follow(group->opened);
 	pthread_mutex_unlock(&group->lock);
 
 	if (works)
@@ -60,6 +65,7 @@ worker_main(void *argument)
 
 	pthread_mutex_lock(&group->lock);
 	worker->ended = true;
+	worker->last = trace_place();
 	group->ended++;
 	group->failed = group->failed || !ok;
 	pthread_cond_broadcast(&group->changed);
@@ -149,6 +155,7 @@ actor_open_gate(ActorGroup *group)
 		pthread_cond_wait(&group->changed, &group->lock);
 	}
 	group->gate = GATE_OPEN;
+	group->opened = trace_place();
 	pthread_cond_broadcast(&group->changed);
 	pthread_mutex_unlock(&group->lock);
 }
@@ -188,6 +195,10 @@ actor_join(ActorGroup *group, Deadline deadline)
 		}
 	}
 	ok = !group->failed;
+	for (int i = 0; i < group->started; i++)
+	{
+		trace_follow(group->workers[i].last);
+	}
 	pthread_mutex_unlock(&group->lock);
 	group_free(group);
 	return ok;

@@ -1,6 +1,6 @@
 /*
  * The evidence of one run: one model in memory, of which output.txt is streamed, results.json the only serialisation,
- * and junit.xml made from results.json. Layout and grammar are in evidence/README.md.
+ * and junit.xml and report.html made from results.json. Layout and grammar are in evidence/README.md.
  *
  * A run writes below <root>/.run-<id>/ and is closed by renames; two runs in one root never share a file. Lines of cases
  * that run beside each other appear in the order of the selection whatever the order of their ends.
@@ -11,7 +11,12 @@
 
 #include "base.h"
 
+#define EVIDENCE_RESULTS "results.json"
+
 typedef struct Evidence Evidence;
+
+/* In the folder of a case that ends: its execution, as trace.h makes it. All of a suite's become one file of this name. */
+#define EVIDENCE_TRACE "trace.shiviz"
 
 typedef enum
 {
@@ -31,7 +36,9 @@ typedef struct
 	const char *title;
 	const char *claim;
 	const char *kind;
-	int repetition; /* from 1; printed as "32-K #2" from the second on */
+	int repetition;        /* from 1; printed as "32-K #2" from the second on */
+	const char *guarantee; /* what is checked, and where it can be seen; NULL: not told */
+	const char *observed;
 } EvidenceCase;
 
 /* One fact about the environment, for env.txt and results.json, in order. */
@@ -98,6 +105,17 @@ extern void evidence_case_begin(Evidence *evidence, int index);
 extern void evidence_case_line(Evidence *evidence, int index, const EvidenceLine *line);
 extern void evidence_case_retries(Evidence *evidence, int index, int64_t retries_40001, int64_t retries_40p01);
 
+/* One line of a plot, a value for each sample: in results.json only, since such numbers differ from run to run. */
+typedef struct
+{
+	const char *plot; /* lines of one name share axes */
+	const char *name;
+	const int64_t *values;
+	size_t count;
+} EvidenceSeries;
+
+extern void evidence_case_series(Evidence *evidence, int index, const EvidenceSeries *series);
+
 /* `reason` (may be NULL) says why for UNKNOWN, BROKEN and SKIP. */
 extern void evidence_case_end(Evidence *evidence, int index, Result result, const char *reason, int64_t duration_ms);
 
@@ -116,7 +134,7 @@ extern void evidence_summary(const Evidence *evidence, Text *text);
 extern const char *evidence_output_path(const Evidence *evidence);
 
 /*
- * Write the replay line (when something did not pass) and the SUMMARY, results.json and junit.xml, and move each
+ * Write the replay line (when something did not pass) and the SUMMARY, results.json, junit.xml and report.html, and move each
  * suite's folder into place. With interrupted, no SUMMARY and no results: what had been running stays visible.
  * `server_log` (may be NULL) is copied beside them when something did not pass or with keep. false: reported.
  */
@@ -149,5 +167,20 @@ typedef void (*RecordedVisit)(void *context, const RecordedCase *recorded);
 
 /* Visit each case of <folder>/results.json in order. false: it is not there, or not one of ours; reported. */
 extern bool evidence_read(const char *folder, RecordedVisit visit, void *context) MUST_CHECK;
+
+/*
+ * The same as the document has it, for what is made from it: first the head, which is all but the cases, then each case.
+ * A run that was killed or interrupted has no results.json; if `cut_short` then, what it left is read instead: the cases that
+ * ended, under a head that has no totals and, as "cut_short", the lines of the case that was running.
+ * Values are those of jansson, valid during the visit, whose false (reported) ends the reading.
+ */
+struct json_t;
+typedef struct
+{
+	bool (*head)(void *context, const struct json_t *head); /* NULL: not wanted */
+	bool (*entry)(void *context, const struct json_t *head, const struct json_t *entry);
+} ResultsVisit;
+
+extern bool evidence_scan(const char *folder, bool cut_short, const ResultsVisit *visit, void *context) MUST_CHECK;
 
 #endif

@@ -4,6 +4,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "trace.h"
 
 /* Only what was verified comes here. */
 static bool
@@ -24,10 +27,29 @@ record_firing(Fault *fault, History *history, const char *effect)
 	return ok;
 }
 
+/* Who breaks things is the case. */
+static void
+trace_fault(const Fault *fault)
+{
+	trace_tell("case", "fault", "%s", fault->name);
+}
+
 bool
 fault_kill(Fault *fault, History *history, Process *process, Deadline deadline)
 {
-	return process_kill(process, SIGKILL, deadline) && record_firing(fault, history, "exit by signal 9");
+	char program[256];
+
+	if (process_arguments(process_pid(process), program, sizeof(program)) == 0)
+	{
+		program[0] = '\0';
+	}
+	trace_fault(fault);
+	if (!process_kill(process, SIGKILL, deadline))
+	{
+		return false;
+	}
+	trace_tell(trace_program(program), "kill", "exit by signal 9");
+	return record_firing(fault, history, "exit by signal 9");
 }
 
 bool
@@ -42,6 +64,13 @@ fault_restart_immediate(Fault *fault, History *history, Cluster *cluster, Deadli
 		return false;
 	}
 	before = cluster_postmaster(cluster);
+	trace_fault(fault);
+	trace_event(&(TraceEvent){.actor = "server",
+							  .kind = "stop",
+							  .outcome = TRACE_DONE,
+							  .marks = {{.how = TRACE_DURABLE}},
+							  .mark_count = 1},
+				"stopped at once");
 	if (!cluster_restart_immediate(cluster, deadline) || !cluster_verify_running(cluster))
 	{
 		return false;
@@ -52,6 +81,7 @@ fault_restart_immediate(Fault *fault, History *history, Cluster *cluster, Deadli
 		report_error("%s: postmaster %d still runs after the restart", fault->name, (int) before);
 		return false;
 	}
+	trace_tell("server", "restart", "recovered, another postmaster runs");
 	return record_firing(fault, history, "another postmaster runs");
 }
 
@@ -92,17 +122,19 @@ fault_abandon(Fault *fault, History *history, Session *control, Session *victim,
 	BackendProbe probe = {.control = control, .pid = session_backend_pid(victim)};
 	int64_t count;
 	bool counted = count_backends(&probe, &count);
+	char *actor = string_copy(trace_client(session_name(victim)));
 
+	trace_fault(fault);
 	session_abandon(victim);
-	if (!counted)
-	{
-		return false;
-	}
-	if (count != 1)
+	if (counted && count != 1)
 	{
 		report_error("%s: backend %d was gone before its client was", fault->name, probe.pid);
-		return false;
 	}
-	return wait_until(fault->name, deadline, probe_backend_gone, &probe) &&
-		   record_firing(fault, history, "its backend is gone");
+	counted = counted && count == 1 && wait_until(fault->name, deadline, probe_backend_gone, &probe);
+	if (counted)
+	{
+		trace_tell(actor, "kill", "its connection is dropped, its backend is gone");
+	}
+	free(actor);
+	return counted && record_firing(fault, history, "its backend is gone");
 }

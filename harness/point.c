@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "trace.h"
+
 #define ARMED_MAX 16
 #define NAME_BYTES 64
 #define DETAIL_BYTES 256
@@ -26,6 +28,8 @@ typedef struct
 static atomic_int armed_count;
 static Armed armed[ARMED_MAX];
 static pthread_mutex_t armed_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const char *recorded_as; /* the actor whose points are recorded, NULL: nobody's */
 
 
 /* --- arming --- */
@@ -104,6 +108,13 @@ point_disarm_all(void)
 	pthread_mutex_unlock(&armed_lock);
 }
 
+bool
+point_record(const char *path, const char *actor)
+{
+	recorded_as = actor;
+	return trace_open(path);
+}
+
 
 /* --- reaching --- */
 
@@ -125,26 +136,55 @@ take_hit(int slot, const char *name, PointCall *call, void **context)
 	return taken;
 }
 
+static void
+record_point(const char *name, const char *detail)
+{
+	TraceEvent event = {.actor = recorded_as, .kind = "point", .outcome = TRACE_DONE};
+	const char *dots = strstr(detail, "..");
+	const char *equals = dots;
+	const char *word;
+	char seen[NAME_BYTES];
+
+	while (equals != NULL && equals > detail && *equals != '=')
+	{
+		equals--;
+	}
+	for (word = equals; word != NULL && word > detail && word[-1] != ' ';)
+	{
+		word--;
+	}
+	if (word != NULL && word < equals && (size_t) (equals - word) < sizeof(seen))
+	{
+		memcpy(seen, word, (size_t) (equals - word));
+		seen[equals - word] = '\0';
+		trace_mark(&event, TRACE_SAW, seen, strtoll(dots + 2, NULL, 10), 0);
+	}
+	trace_event(&event, "%s%s%s", name, detail[0] == '\0' ? "" : " ", detail);
+}
+
 void
 point_reach(const char *name, const char *detail, ...)
 {
 	char text[DETAIL_BYTES] = "";
 	PointCall call;
 	void *context;
+	va_list args;
 
-	if (atomic_load_explicit(&armed_count, memory_order_relaxed) == 0)
+	if (recorded_as == NULL && atomic_load_explicit(&armed_count, memory_order_relaxed) == 0)
 	{
 		return;
+	}
+	va_start(args, detail);
+	vsnprintf(text, sizeof(text), detail, args);
+	va_end(args);
+	if (recorded_as != NULL)
+	{
+		record_point(name, text);
 	}
 	for (int slot = 0; slot < ARMED_MAX; slot++)
 	{
 		if (take_hit(slot, name, &call, &context))
 		{
-			va_list args;
-
-			va_start(args, detail);
-			vsnprintf(text, sizeof(text), detail, args);
-			va_end(args);
 			call(context, name, text);
 		}
 	}

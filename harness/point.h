@@ -24,6 +24,12 @@ extern void point_arm_call(const char *name, int nth, PointCall call, void *cont
 
 extern void point_disarm_all(void);
 
+/*
+ * From here on every point that is reached is an event of `actor` in this record (trace.h), a word NAME=A..B of its detail
+ * saying that NAME was seen up to B. false: reported.
+ */
+extern bool point_record(const char *path, const char *actor) MUST_CHECK;
+
 /* "NAME" or "NAME:N" as an option's value. false: not of that form; reports nothing. */
 extern bool point_parse(const char *value, char *name, size_t name_size, int *nth) MUST_CHECK;
 

@@ -38,6 +38,7 @@ typedef struct
 	const char *replay;   /* the command that runs this selection again, for the evidence */
 	ColorWhen color;
 	bool verbose;
+	bool no_trace; /* cases do not record what happened before what */
 } RunnerConfig;
 
 /* What the cases of a run come to: 1 before 3 before 4 before 0. */

@@ -50,6 +50,9 @@ extern void step(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3);
 extern void note(Scene *scene, const char *format, ...) PRINTF_LIKE(2, 3);
 extern void audit(Scene *scene, const char *label, const char *fields); /* audit    <label>: <fields> */
 
+/* A line of a plot in the report, a value for each sample; lines of one `plot` share axes. Not in output.txt. */
+extern void series(Scene *scene, const char *plot, const char *name, const int64_t *values, size_t count);
+
 
 /* --- checking: one line each, PASS or FAIL, counted; the case goes on --- */
 
@@ -109,6 +112,10 @@ extern Process *scene_start(Scene *scene, const ProcessSpec *spec);
 extern void scene_free_process(Scene *scene, Process *process); /* before the case ends, by process_free() */
 extern History *scene_history(Scene *scene);
 extern const char *scene_history_path(Scene *scene);
+extern const char *scene_trace(Scene *scene); /* of programs that can append to it (trace.h); NULL: there is none */
+
+/* For the trace: a program of the case has said this, so what it has on record came before. */
+extern void scene_heard(Scene *scene, const char *program, const char *line);
 extern uint64_t scene_seed(const Scene *scene);
 extern const char *scene_id(const Scene *scene);                  /* "32-K" */
 extern const char *scene_variant(const Scene *scene);             /* what --variant names, NULL without it */

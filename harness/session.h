@@ -78,6 +78,7 @@ extern void session_close(Session *session);   /* NULL allowed */
 extern void session_abandon(Session *session); /* drop the socket without Terminate, as a killed client would */
 
 extern int session_backend_pid(const Session *session);
+extern const char *session_name(const Session *session); /* as it was opened with; "" for a raw one */
 extern bool session_is_lost(const Session *session);
 extern const SqlError *session_error(const Session *session); /* of the last statement, or the first loss */
 extern const char *session_warning(const Session *session);   /* SQLSTATE of the last answer's WARNING, or "" */

@@ -22,10 +22,11 @@
 static char root[64];
 
 static const EvidenceCase CASES[] = {
-	{"32", "32-A", "normal path", "a like counts once", "fixed interleaving", 1},
-	{"32", "32-B", "repeats", "a repeat changes nothing", "fixed interleaving", 1},
-	{"iso", "iso/skew", "write skew", "one of two is refused", "fixed interleaving", 1},
-	{"32", "32-A", "normal path", "a like counts once", "fixed interleaving", 2},
+	{"32", "32-A", "normal path", "a like counts once", "fixed interleaving", 1, "counts equal facts", "like_count"},
+	{"32", "32-B", "repeats", "a repeat changes nothing", "fixed interleaving", 1, "counts equal facts", "like_count"},
+	{"iso", "iso/skew", "write skew", "one of two is refused", "fixed interleaving", 1, "counts equal facts",
+	 "like_count"},
+	{"32", "32-A", "normal path", "a like counts once", "fixed interleaving", 2, "counts equal facts", "like_count"},
 };
 
 static const EvidenceSetting SETTINGS[] = {{"version", "16.14"}, {"fsync", "on"}};
@@ -235,6 +236,36 @@ START_TEST(results_hold_the_run)
 	ck_assert_int_eq((int) fired, 1);
 	ck_assert_str_eq(line, "step     a like");
 	json_decref(results);
+}
+END_TEST
+
+/* Numbers for plots are in results.json and nowhere in output.txt, which is the same for the same seed. */
+START_TEST(series_are_for_results_only)
+{
+	static const int64_t values[] = {0, -3, INT64_MAX};
+	EvidenceRun run = a_run(1);
+	Evidence *evidence = evidence_open(&run);
+	const char *plot, *name, *guarantee;
+	json_int_t first, second, third;
+	json_t *results;
+
+	ck_assert_ptr_nonnull(evidence);
+	evidence_case_begin(evidence, 0);
+	evidence_case_series(evidence, 0, &(EvidenceSeries){"lag over\nsamples", "lag", values, LENGTH_OF(values)});
+	evidence_case_end(evidence, 0, RESULT_PASS, NULL, 1);
+	ck_assert(evidence_close(evidence, NULL, false));
+	evidence_free(evidence);
+	results = json_loads(read_file("32/results.json"), 0, NULL);
+	ck_assert_int_eq(json_unpack(results, "{s:[{s:s, s:[{s:s, s:s, s:[I, I, I]}]}]}", "cases", "guarantee", &guarantee,
+								 "series", "plot", &plot, "name", &name, "values", &first, &second, &third),
+					 0);
+	ck_assert_str_eq(guarantee, "counts equal facts");
+	ck_assert_str_eq(plot, "lag over samples");
+	ck_assert_str_eq(name, "lag");
+	ck_assert(first == 0 && second == -3 && third == INT64_MAX);
+	json_decref(results);
+	ck_assert_ptr_null(strstr(read_file("32/output.txt"), "lag over"));
+	ck_assert_ptr_nonnull(strstr(read_file("32/report.html"), "lag over samples"));
 }
 END_TEST
 
@@ -475,6 +506,7 @@ START_TEST(interrupted_run_has_no_summary)
 {
 	EvidenceRun run = a_run(3);
 	Evidence *evidence = evidence_open(&run);
+	char *page;
 
 	ck_assert_ptr_nonnull(evidence);
 	evidence_case_begin(evidence, 0);
@@ -482,6 +514,11 @@ START_TEST(interrupted_run_has_no_summary)
 	say(evidence, 1, LINE_STEP, "waits");
 	ck_assert(evidence_close(evidence, NULL, true));
 	ck_assert_ptr_nonnull(strstr(evidence_output_path(evidence), "/.run-"));
+	page = string_format("%.*s/32/report.html",
+						 (int) (strrchr(evidence_output_path(evidence), '/') - evidence_output_path(evidence)),
+						 evidence_output_path(evidence));
+	ck_assert_int_eq(access(page, R_OK), 0);
+	free(page);
 	evidence_free(evidence);
 	ck_assert_str_eq(read_file("output.txt"), "== 32-A  normal path\nclaim    a like counts once\n"
 											  "== 32-B  repeats\nclaim    a repeat changes nothing\nstep     waits\n");
@@ -685,6 +722,7 @@ add_tests(TCase *tcase)
 {
 	tcase_add_test(tcase, lines_are_exact_and_in_order);
 	tcase_add_test(tcase, results_hold_the_run);
+	tcase_add_test(tcase, series_are_for_results_only);
 	tcase_add_test(tcase, junit_is_what_readers_take);
 	tcase_add_test(tcase, all_that_passes_has_no_replay);
 	tcase_add_test(tcase, what_failed_keeps_its_files);

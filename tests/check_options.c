@@ -105,9 +105,24 @@ START_TEST(everything_given)
 	ck_assert(read_words("32 --seed 0 --repeat 10000 --scale 0.1"));
 	ck_assert(read_words("32 --seed 9223372036854775807 --scale 1000"));
 	ck_assert_uint_eq(options.runner.seed, 9223372036854775807u);
+	ck_assert(read_words("32 --no-trace"));
+	ck_assert(options.runner.no_trace);
+	ck_assert_str_eq(text_get(&options.replay), " --seed 32 --no-trace");
 	ck_assert(read_words("32 --server host=x"));
 	ck_assert_str_eq(options.runner.server, "host=x");
 	ck_assert_str_eq(text_get(&options.replay), " --seed 32 --server CONNINFO");
+}
+END_TEST
+
+START_TEST(pages_of_evidence)
+{
+	ck_assert(read_words("report --compare before after --open"));
+	ck_assert(options.compare && options.open);
+	ck_assert_int_eq(options.word_count, 3);
+	ck_assert(options_fit(&options, FOR_REPORT, "report"));
+	ck_assert(!options_fit(&options, FOR_RUN, NULL));
+	ck_assert(read_words("report --keep"));
+	ck_assert(!options_fit(&options, FOR_REPORT, "report"));
 }
 END_TEST
 
@@ -392,6 +407,7 @@ main(void)
 	tcase_add_checked_fixture(tcase, NULL, forget);
 	tcase_add_test(tcase, defaults);
 	tcase_add_test(tcase, everything_given);
+	tcase_add_test(tcase, pages_of_evidence);
 	tcase_add_test(tcase, points_of_a_program);
 	tcase_add_test(tcase, random_seed);
 	tcase_add_test(tcase, environment_twins);

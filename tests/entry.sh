@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # run.sh on a small checkout of its own, in a path with spaces, with server binaries and apt-get that are only scripts:
-# what it hands over, when it builds, what it refuses. Fetching the pinned binaries is not covered, it needs a network.
+# what it hands over, when it builds, what it refuses. So is npm: fetching the pinned binaries, which needs a network, is not
+# covered.
 set -euo pipefail
 
 source_tree=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/..
@@ -14,6 +15,8 @@ export COUNTERPROOF_CACHE="$scratch/cache" PATH="$scratch/bin:$PATH"
 lay_out() {
 	mkdir -p "$tree"/{harness,systems/like,scenarios,cli,bench} "$scratch"/{bin,pg16,pg15}
 	cp -r "$source_tree"/{run.sh,deps,CMakeLists.txt,CMakePresets.json} "$tree"
+	mkdir "$tree/harness/report"
+	cp -r "$source_tree"/harness/report/page* "$tree/harness/report"
 	echo 'extern int harness_part; int harness_part;' >"$tree/harness/part.c"
 	echo 'extern int like_part; int like_part;' >"$tree/systems/like/part.c"
 	echo 'extern int scenario_part; int scenario_part;' >"$tree/scenarios/part.c"
@@ -38,6 +41,12 @@ lay_out() {
 		cp "$scratch/pg$major/postgres" "$scratch/pg$major/pg_ctl"
 	done
 	printf '#!/bin/sh\nexit 100\n' >"$scratch/bin/apt-get"
+	cat >"$scratch/bin/npm" <<-'SH'
+		#!/bin/sh
+		[ ! -e "$0.fails" ] || exit 1
+		mkdir -p node_modules/uplot/dist
+		cd node_modules/uplot && touch LICENSE dist/uPlot.iife.min.js dist/uPlot.min.css
+	SH
 	chmod +x "$scratch"/{bin,pg15,pg16}/*
 }
 
@@ -62,7 +71,10 @@ expect 'a PG_BIN of another version' 3 "run.sh: PG_BIN=$PG_BIN is no folder of P
 PG_BIN="$scratch/nowhere"
 expect 'a PG_BIN that is not there' 3 "run.sh: PG_BIN=$PG_BIN is no folder of PostgreSQL 16*" 32
 PG_BIN="$scratch/pg16"
-expect 'the first call builds' 4 "run.sh: building*pid=* home=$tree pg=$PG_BIN \[32-K\] \[b c\]" 32-K 'b c'
+touch "$scratch/bin/npm.fails"
+expect 'what the page needs cannot be fetched' 3 'run.sh: installing page *run.sh: cannot fetch what deps/page/package.json names*' 32
+rm "$scratch/bin/npm.fails"
+expect 'the first call fetches and builds' 4 "run.sh: installing page *run.sh: building*pid=* home=$tree pg=$PG_BIN \[32-K\] \[b c\]" 32-K 'b c'
 expect 'the second does not, and becomes the lab' 4 'pid=CHILD *' 32
 expect 'nothing is needed for list' 4 "pid=* pg= \[list\]" list
 expect 'nor for counters of a database that is there' 4 "pid=* pg= \[counters\] \[check\] \[-c\] \[f\]" counters check -c f
@@ -84,6 +96,10 @@ expect 'what one case needs is asked for' 4 '*apt-get install*no-deb*run.sh: goi
 expect 'and only once' 4 'PID=*' isolation/psql
 expect 'and by nobody else' 4 'PID=*' 32
 mv "$scratch/packages.txt" "$tree/deps/packages.txt"
+rm -r "$COUNTERPROOF_CACHE"
+expect 'an emptied cache is filled again' 4 'run.sh: installing page *PID=*' 32
+expect 'and nothing is fetched twice' 4 'PID=*' 32
+expect 'nor is a server looked for to make a page' 4 'PID=* pg= \[report\]' report
 mv "$tree" "$scratch/moved away"
 tree="$scratch/moved away"
 expect 'a moved checkout is built again' 4 "run.sh: building*home=$tree *" 32

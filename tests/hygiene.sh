@@ -23,9 +23,9 @@ files() { # find(1) expression
 declare -A layers=(
 	[base]=0 [rng]=0 [vclock]=0
 	[session]=1 [proc]=1 [reaper]=1 [yaml_file]=1
-	[cluster]=2 [history]=2 [proxy]=2
+	[cluster]=2 [history]=2 [proxy]=2 [trace]=2
 	[point]=3 [fault]=3 [actor]=3 [oracle]=3
-	[evidence]=4
+	[evidence]=4 [report]=4
 	[scenario]=5 [environment]=5 [progress]=5 [runner]=5 [lab]=5 [crashpoints]=5 [spec]=5 [counters]=5
 )
 
@@ -138,7 +138,7 @@ check_words() {
 	refuse 'knows no bound, or goes through a shell' '\b(strcpy|strcat|v?sprintf|gets|system|popen)\(' \
 		-name '*.[ch]' ! -path './tests/*'
 	refuse 'is not finished' '\b(T[O]DO|F[I]XME|X[X]X)\b' \
-		-name '*.[ch]' -o -name '*.sh' -o -name '*.sql' -o -name '*.md' -o -name CMakeLists.txt
+		-name '*.[ch]' -o -name '*.sh' -o -name '*.sql' -o -name '*.md' -o -name '*.js' -o -name CMakeLists.txt
 	refuse 'a lock file names no registry' 'https?://|"resolved"' -name package-lock.json
 }
 

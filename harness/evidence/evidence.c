@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "evidence_model.h"
+#include "report.h"
 
 const char *
 evidence_line_word(const EvidenceLine *line)
@@ -138,7 +139,9 @@ live_case_free(LiveCase *live)
 	json_decref(live->checks);
 	json_decref(live->faults);
 	json_decref(live->lines);
+	json_decref(live->series);
 	free(live->entry);
+	text_free(&live->trace);
 	free(live);
 }
 
@@ -159,7 +162,8 @@ suite_index(Evidence *evidence, const char *name)
 		}
 	}
 	evidence->suites = memory_grow(evidence->suites, sizeof(*evidence->suites) * ((size_t) evidence->suite_count + 1));
-	evidence->suites[evidence->suite_count] = (Suite){.name = name, .output = {.fd = -1}, .entries = {.fd = -1}};
+	evidence->suites[evidence->suite_count] =
+		(Suite){.name = name, .output = {.fd = -1}, .entries = {.fd = -1}, .trace = {.fd = -1}};
 	return evidence->suite_count++;
 }
 
@@ -173,7 +177,7 @@ open_suites(Evidence *evidence)
 		suite->folder = string_format("%s/%s", evidence->folder, suite->name);
 		if (!folder_make(evidence, suite->folder) ||
 			!output_open(evidence, &suite->output, suite->folder, EVIDENCE_OUTPUT) ||
-			!output_open(evidence, &suite->entries, suite->folder, EVIDENCE_RESULTS ".part"))
+			!output_open(evidence, &suite->entries, suite->folder, EVIDENCE_ENTRIES))
 		{
 			return false;
 		}
@@ -210,7 +214,7 @@ write_environment(Evidence *evidence)
 	{
 		OutputFile file = {.fd = -1};
 
-		done = output_open(evidence, &file, evidence->suites[i].folder, "env.txt") &&
+		done = output_open(evidence, &file, evidence->suites[i].folder, EVIDENCE_ENVIRONMENT) &&
 			   output_write(evidence, &file, text.data, text.length);
 		output_close(&file);
 		free(file.path);
@@ -305,6 +309,7 @@ evidence_case_begin(Evidence *evidence, int index)
 	live->checks = json_array();
 	live->faults = json_array();
 	live->lines = json_array();
+	live->series = json_array();
 	text_append(&live->pending, "== %s", about->id);
 	if (about->repetition > 1)
 	{
@@ -375,6 +380,29 @@ evidence_case_line(Evidence *evidence, int index, const EvidenceLine *line)
 }
 
 void
+evidence_case_series(Evidence *evidence, int index, const EvidenceSeries *series)
+{
+	LiveCase *live;
+	json_t *object = json_object();
+	json_t *values = json_array();
+
+	json_object_set_new(object, "plot", visible_json(series->plot));
+	json_object_set_new(object, "name", visible_json(series->name));
+	json_object_set_new(object, "values", values);
+	for (size_t i = 0; i < series->count; i++)
+	{
+		json_array_append_new(values, json_integer(series->values[i]));
+	}
+	evidence_case_begin(evidence, index);
+	live = evidence->cases[index].live;
+	if (live != NULL && live->entry == NULL)
+	{
+		json_array_append(live->series, object);
+	}
+	json_decref(object);
+}
+
+void
 evidence_case_retries(Evidence *evidence, int index, int64_t retries_40001, int64_t retries_40p01)
 {
 	Suite *suite = &evidence->suites[evidence->cases[index].suite];
@@ -405,6 +433,21 @@ count_case(Suite *suite, const LiveCase *live, Result result, int64_t duration_m
 	suite->duration_ms += duration_ms;
 }
 
+/* Of many repetitions the first has one, and those that did not pass: else a night of them would fill the disk. */
+static void
+take_trace(Evidence *evidence, int index, Result result)
+{
+	CaseRecord *record = &evidence->cases[index];
+	char *path = record->folder == NULL ? NULL : string_format("%s/%s", record->folder, EVIDENCE_TRACE);
+
+	if (path != NULL && access(path, F_OK) == 0 &&
+		(result != RESULT_PASS || evidence->run.cases[index].repetition == 1) && !file_read(path, &record->live->trace))
+	{
+		(void) evidence_fail(evidence, "the trace of %s is lost", evidence->run.cases[index].id);
+	}
+	free(path);
+}
+
 void
 evidence_case_end(Evidence *evidence, int index, Result result, const char *reason, int64_t duration_ms)
 {
@@ -428,6 +471,7 @@ evidence_case_end(Evidence *evidence, int index, Result result, const char *reas
 	stream_line(live, "result", text_get(&text));
 	live->entry = results_entry(&evidence->run.cases[index], live, result, text_get(&visible), duration_ms);
 	count_case(&evidence->suites[record->suite], live, result, duration_ms);
+	take_trace(evidence, index, result);
 	if (result == RESULT_PASS && !evidence->run.keep && record->folder != NULL)
 	{
 		folder_remove(record->folder);
@@ -472,12 +516,19 @@ evidence_output_path(const Evidence *evidence)
 }
 
 static bool
+write_report(Evidence *evidence, const Suite *suite)
+{
+	evidence->failed = evidence->failed || report_write(suite->folder) != REPORT_WRITTEN;
+	return !evidence->failed;
+}
+
+static bool
 write_suite(Evidence *evidence, Suite *suite, const char *server_log)
 {
 	OutputFile log = {.fd = -1};
 	bool done;
 
-	if (!results_write(evidence, suite) || !junit_write(evidence, suite))
+	if (!results_write(evidence, suite) || !junit_write(evidence, suite) || !write_report(evidence, suite))
 	{
 		return false;
 	}
@@ -495,6 +546,10 @@ bool
 evidence_close(Evidence *evidence, const char *server_log, bool interrupted)
 {
 	stream_drain(evidence);
+	for (int i = 0; i < evidence->suite_count && interrupted && !evidence->failed; i++)
+	{
+		(void) write_report(evidence, &evidence->suites[i]);
+	}
 	if (interrupted || evidence->failed)
 	{
 		return !evidence->failed;
@@ -542,8 +597,10 @@ evidence_free(Evidence *evidence)
 	{
 		output_close(&evidence->suites[i].output);
 		output_close(&evidence->suites[i].entries);
+		output_close(&evidence->suites[i].trace);
 		free(evidence->suites[i].output.path);
 		free(evidence->suites[i].entries.path);
+		free(evidence->suites[i].trace.path);
 		free(evidence->suites[i].folder);
 	}
 	output_close(&evidence->output);

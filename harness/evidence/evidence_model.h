@@ -13,7 +13,11 @@
 #include "evidence.h"
 
 #define EVIDENCE_OUTPUT "output.txt"
-#define EVIDENCE_RESULTS "results.json"
+#define EVIDENCE_ENVIRONMENT "env.txt"
+
+#define EVIDENCE_ENTRIES EVIDENCE_RESULTS ".part" /* the cases, while the run lasts */
+
+#define RESULTS_FORMAT 1
 
 /* The lines of results.json between which each line is a case. */
 #define RESULTS_CASES_BEGIN "\"cases\": [\n"
@@ -32,9 +36,11 @@ typedef struct
 	json_t *checks;
 	json_t *faults;
 	json_t *lines;
+	json_t *series;
 	int passed, failed;
 	int64_t retries_40001, retries_40p01;
 	char *entry; /* its line in results.json once it ended */
+	Text trace;  /* its execution */
 } LiveCase;
 
 typedef struct
@@ -52,6 +58,7 @@ typedef struct
 	OutputFile output;
 	OutputFile entries; /* the cases of results.json, in order, while the run lasts */
 	int entries_written;
+	OutputFile trace; /* opened by the first case that has one */
 	EvidenceTotals totals;
 	int scenarios_failed;
 	int64_t duration_ms;
@@ -121,7 +128,7 @@ extern char *results_entry(const EvidenceCase *about, LiveCase *live, Result res
 						   int64_t duration_ms);
 extern bool results_write(Evidence *evidence, Suite *suite) MUST_CHECK;
 
-/* Made from the suite's results.json alone. */
+/* Made from the suite's results.json alone, as report.html is. */
 extern bool junit_write(Evidence *evidence, const Suite *suite) MUST_CHECK;
 
 #endif

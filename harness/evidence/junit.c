@@ -174,86 +174,28 @@ begin_suite(xmlTextWriterPtr writer, const json_t *head)
 	xmlTextWriterEndElement(writer);
 }
 
-/* Everything before the cases. NULL: reported. */
-static json_t *
-read_head(Evidence *evidence, FILE *results, const char *path, char **line, size_t *size)
+static bool
+visit_head(void *context, const json_t *head)
 {
-	Text text = {0};
-	json_error_t error = {.text = "no cases"};
-	json_t *head = NULL;
-	ssize_t length;
-
-	while ((length = getline(line, size, results)) > 0)
-	{
-		text_append_bytes(&text, *line, (size_t) length);
-		if (strcmp(*line, RESULTS_CASES_BEGIN) == 0)
-		{
-			text_append(&text, RESULTS_CASES_END);
-			head = json_loadb(text.data, text.length, 0, &error);
-			break;
-		}
-	}
-	text_free(&text);
-	if (head == NULL)
-	{
-		evidence_fail(evidence, "cannot read %s back: %s", path, error.text);
-	}
-	return head;
+	begin_suite(context, head);
+	return true;
 }
 
 static bool
-write_cases(Evidence *evidence, xmlTextWriterPtr writer, FILE *results, const char *path)
+visit_case(void *context, const json_t *head, const json_t *entry)
 {
-	char *line = NULL;
-	size_t size = 0;
-	json_t *head = read_head(evidence, results, path, &line, &size);
-	bool done = head != NULL;
-	ssize_t length;
-
-	if (done)
-	{
-		begin_suite(writer, head);
-	}
-	while (done && (length = getline(&line, &size, results)) > 0 && strcmp(line, RESULTS_CASES_END) != 0)
-	{
-		json_error_t error;
-		json_t *entry;
-
-		if (length == 1)
-		{
-			continue; /* a suite without any case */
-		}
-		/* Past the value stands the comma of the list, if anything. */
-		entry = json_loadb(line, (size_t) length, JSON_DISABLE_EOF_CHECK, &error);
-		done = entry != NULL;
-		if (done)
-		{
-			write_case(writer, head, entry);
-		}
-		else
-		{
-			evidence_fail(evidence, "cannot read %s back: %s", path, error.text);
-		}
-		json_decref(entry);
-	}
-	free(line);
-	json_decref(head);
-	return done;
+	write_case(context, head, entry);
+	return true;
 }
 
 bool
 junit_write(Evidence *evidence, const Suite *suite)
 {
+	static const ResultsVisit visit = {visit_head, visit_case};
 	Sink sink = {.evidence = evidence, .file = {.fd = -1}};
-	char *path = string_format("%s/%s", suite->folder, EVIDENCE_RESULTS);
-	FILE *results = fopen(path, "re");
 	xmlTextWriterPtr writer = NULL;
 	bool done = output_open(evidence, &sink.file, suite->folder, "junit.xml");
 
-	if (done && results == NULL)
-	{
-		done = evidence_fail(evidence, "cannot read %s back: %m", path);
-	}
 	xmlSetStructuredErrorFunc(NULL, keep_silent);
 	if (done)
 	{
@@ -265,17 +207,13 @@ junit_write(Evidence *evidence, const Suite *suite)
 		xmlTextWriterSetIndent(writer, 1);
 		xmlTextWriterStartDocument(writer, NULL, "UTF-8", NULL);
 		xmlTextWriterStartElement(writer, BAD_CAST "testsuites");
-		done = write_cases(evidence, writer, results, path);
+		done = evidence_scan(suite->folder, false, &visit, writer);
+		evidence->failed = evidence->failed || !done;
 		xmlTextWriterEndDocument(writer);
 	}
 	xmlFreeTextWriter(writer);
 	xmlSetStructuredErrorFunc(NULL, NULL);
 	output_close(&sink.file);
-	if (results != NULL)
-	{
-		fclose(results);
-	}
 	free(sink.file.path);
-	free(path);
 	return done && !evidence->failed;
 }

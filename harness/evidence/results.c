@@ -6,15 +6,13 @@
 
 #include "evidence_model.h"
 
-#define RESULTS_FORMAT 1
-
 /* Gives the live case's lists away to the entry's text. */
 char *
 results_entry(const EvidenceCase *about, LiveCase *live, Result result, const char *reason, int64_t duration_ms)
 {
 	json_t *entry = json_object();
-	const char *texts[][2] = {
-		{"id", about->id}, {"title", about->title}, {"claim", about->claim}, {"kind", about->kind}};
+	const char *texts[][2] = {{"id", about->id},     {"title", about->title},         {"claim", about->claim},
+							  {"kind", about->kind}, {"guarantee", about->guarantee}, {"observed", about->observed}};
 	char *text;
 
 	for (size_t i = 0; i < LENGTH_OF(texts); i++)
@@ -36,11 +34,13 @@ results_entry(const EvidenceCase *about, LiveCase *live, Result result, const ch
 	json_object_set(entry, "checks", live->checks);
 	json_object_set(entry, "faults", live->faults);
 	json_object_set(entry, "lines", live->lines);
+	json_object_set(entry, "series", live->series);
 	text = json_dumps(entry, JSON_COMPACT);
 	json_decref(entry);
 	json_array_clear(live->checks);
 	json_array_clear(live->faults);
 	json_array_clear(live->lines);
+	json_array_clear(live->series);
 	return text;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "evidence_model.h"
+#include "trace.h"
 
 /* Every kind stands in a column of its own, so that the text of all lines begins at the same place. */
 void
@@ -45,6 +46,32 @@ write_entry(Evidence *evidence, CaseRecord *record)
 	text_free(&text);
 }
 
+static void
+write_trace(Evidence *evidence, CaseRecord *record)
+{
+	Suite *suite = &evidence->suites[record->suite];
+	const EvidenceCase *about = &evidence->run.cases[record - evidence->cases];
+	Text label = {0};
+
+	if (record->live->trace.length == 0)
+	{
+		return;
+	}
+	if (suite->trace.fd < 0 && output_open(evidence, &suite->trace, suite->folder, EVIDENCE_TRACE))
+	{
+		text_append(&label, "%s", TRACE_HEADER);
+	}
+	text_append(&label, "=== %s", about->id);
+	if (about->repetition > 1)
+	{
+		text_append(&label, " #%d", about->repetition);
+	}
+	text_append(&label, " ===\n");
+	(void) (output_write(evidence, &suite->trace, label.data, label.length) &&
+			output_write(evidence, &suite->trace, record->live->trace.data, record->live->trace.length));
+	text_free(&label);
+}
+
 /* Write the case at the front; true when that was all of it. */
 static bool
 write_front(Evidence *evidence)
@@ -61,6 +88,7 @@ write_front(Evidence *evidence)
 		return false;
 	}
 	write_entry(evidence, record);
+	write_trace(evidence, record);
 	live_case_free(record->live);
 	record->live = NULL;
 	record->written = true;

@@ -16,6 +16,7 @@
 #include "../scenario/message.h"
 #include "reaper.h"
 #include "session.h"
+#include "trace.h"
 
 /* What a case ended in order may need to be gone: the last backends of a server whose postmaster was reaped. */
 #define QUIET_MS 100
@@ -319,6 +320,51 @@ host_settle(Host *host)
 	return signal_fd;
 }
 
+/*
+ * A contradiction is the system's defect or the lab's, which nobody can tell from here: a failed check in any case, with both
+ * events. A record that cannot be read is the lab's.
+ */
+static void
+say_verdict(const Host *host, const TraceVerdict *verdict)
+{
+	static const char none[] = "no contradiction";
+	bool holds = verdict->contradiction.length == 0;
+
+	if (verdict->numbered > 0 || !holds)
+	{
+		(void) !message_send(host->setup->report_fd,
+							 &(Message){.kind = MESSAGE_LINE,
+										.line = holds ? LINE_PASS : LINE_FAIL,
+										.text = "trace: what came before by the clocks has the smaller number",
+										.expected = none,
+										.actual = holds ? none : text_get(&verdict->contradiction)});
+	}
+}
+
+/* Whatever became of the case: one that was killed is the one whose picture is wanted. */
+static void
+conclude_trace(const Host *host)
+{
+	char *record = string_format("%s/%s", host->setup->folder, TRACE_RECORD);
+	char *file = string_format("%s/%s", host->setup->folder, EVIDENCE_TRACE);
+	Text execution = {0};
+	TraceVerdict verdict = {0};
+
+	if (access(record, F_OK) == 0)
+	{
+		if (!trace_conclude(record, &execution, &verdict) ||
+			(execution.length > 0 && !file_replace(file, text_get(&execution))))
+		{
+			say_broken(host, "its trace cannot be concluded");
+		}
+		say_verdict(host, &verdict);
+	}
+	text_free(&execution);
+	text_free(&verdict.contradiction);
+	free(record);
+	free(file);
+}
+
 static void
 host_case(Host *host, int signal_fd)
 {
@@ -341,6 +387,7 @@ host_case(Host *host, int signal_fd)
 	}
 	judge_end(host, how, status);
 	end_leftovers(host, pid, how != CASE_ENDED);
+	conclude_trace(host);
 	if (host->setup->drop_database)
 	{
 		drop_database(host);

@@ -232,7 +232,8 @@ start_run(Runner *runner, CaseRun *run)
 						.programs = config->programs,
 						.sql = config->sql,
 						.variant = config->variant,
-						.design = config->design};
+						.design = config->design,
+						.trace = !config->no_trace};
 	int ends[2];
 
 	evidence_case_begin(runner->evidence, run->index);
@@ -311,6 +312,11 @@ take_message(Runner *runner, CaseRun *run, const char *text)
 		case MESSAGE_DONE:
 			run->done = true;
 			evidence_case_retries(runner->evidence, run->index, message.first, message.second);
+			break;
+		case MESSAGE_SERIES:
+			evidence_case_series(
+				runner->evidence, run->index,
+				&(EvidenceSeries){message.text, message.expected, message.values, message.value_count});
 			break;
 		case MESSAGE_KEPT:
 			progress_kept(message.text);
@@ -568,8 +574,14 @@ plan(Runner *runner, const Scenario *const *scenarios, int count)
 		runner->runs[i].index = i;
 		runner->runs[i].repetition = i / count + 1;
 		runner->order[i] = &runner->runs[i];
-		runner->names[i] = (EvidenceCase){scenario->suite, scenario->id,   scenario->title,
-										  scenario->claim, scenario->kind, i / count + 1};
+		runner->names[i] = (EvidenceCase){.suite = scenario->suite,
+										  .id = scenario->id,
+										  .title = scenario->title,
+										  .claim = scenario->claim,
+										  .kind = scenario->kind,
+										  .repetition = i / count + 1,
+										  .guarantee = scenario->guarantee,
+										  .observed = scenario->observed};
 	}
 	if (runner->config->jobs > 1)
 	{

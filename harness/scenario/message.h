@@ -16,6 +16,7 @@ typedef enum
 	MESSAGE_BROKEN,  /* text: what the lab could not do */
 	MESSAGE_SKIP,    /* text: what the machine lacks; nothing was checked */
 	MESSAGE_DONE,    /* the case ran to its end; 40001 and 40P01 of the system's own transactions */
+	MESSAGE_SERIES,  /* text: the plot, expected: the line's name, values */
 	MESSAGE_KEPT     /* text: conninfo of a server that stays up, actual: the command that ends it */
 } MessageKind;
 
@@ -23,11 +24,13 @@ typedef struct
 {
 	MessageKind kind;
 	LineKind line;
-	const char *text; /* these three are allocated in a decoded message: message_free() */
+	const char *text; /* these three, and values, are allocated in a decoded message: message_free() */
 	const char *expected;
 	const char *actual;
 	int64_t first, /* a fault's firings, or retries of 40001 */
 		second;    /* retries of 40P01 */
+	const int64_t *values;
+	size_t value_count;
 } Message;
 
 extern bool message_send(int fd, const Message *message) MUST_CHECK;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "message.h"
+#include "trace.h"
 
 #define SESSIONS_MAX 64
 #define PROCESSES_MAX 16
@@ -19,6 +20,9 @@
 
 #define SERVER_START_MS 30000
 #define WAIT_MS 10000
+
+/* The line of the thread that runs the case: it tells, starts programs and breaks things. */
+#define CASE_ACTOR "case"
 
 /* Why a verb returns to the case's top function. */
 enum
@@ -78,6 +82,16 @@ step(Scene *scene, const char *format, ...)
 	va_start(args, format);
 	tell_line(scene, LINE_STEP, format, args);
 	va_end(args);
+	if (trace_is_open())
+	{
+		Text text = {0};
+
+		va_start(args, format);
+		text_append_va(&text, format, args);
+		va_end(args);
+		trace_tell(CASE_ACTOR, "step", "%s", text_get(&text));
+		text_free(&text);
+	}
 }
 
 void
@@ -97,6 +111,13 @@ audit(Scene *scene, const char *label, const char *fields)
 
 	tell(scene, &(Message){.kind = MESSAGE_LINE, .line = LINE_AUDIT, .text = text});
 	free(text);
+}
+
+void
+series(Scene *scene, const char *plot, const char *name, const int64_t *values, size_t count)
+{
+	tell(scene,
+		 &(Message){.kind = MESSAGE_SERIES, .text = plot, .expected = name, .values = values, .value_count = count});
 }
 
 
@@ -362,6 +383,24 @@ keep_string(Scene *scene, char *string)
 	scene_broken(scene, "a case may be handed %d paths", KEPT_STRINGS_MAX);
 }
 
+/* "32-J/writer", and while others of that name are open "32-J/writer-2". The caller frees it. */
+static char *
+unused_name(const Scene *scene, const char *name)
+{
+	char *application = string_format("%s/%s", scene->scenario->id, name);
+
+	for (int n = 2, i = 0; i < SESSIONS_MAX; i++)
+	{
+		if (scene->sessions[i] != NULL && strcmp(session_name(scene->sessions[i]), application) == 0)
+		{
+			free(application);
+			application = string_format("%s/%s-%d", scene->scenario->id, name, n++);
+			i = -1;
+		}
+	}
+	return application;
+}
+
 Session *
 scene_session(Scene *scene, const char *name)
 {
@@ -369,11 +408,12 @@ scene_session(Scene *scene, const char *name)
 	{
 		if (scene->sessions[i] == NULL)
 		{
-			char *application = string_format("%s/%s", scene->scenario->id, name);
+			char *application = unused_name(scene, name);
 
 			scene->sessions[i] = session_open(scene->conninfo, application);
 			free(application);
 			require(scene, scene->sessions[i] != NULL);
+			trace_tell(trace_client(session_name(scene->sessions[i])), "connect", "connects");
 			return scene->sessions[i];
 		}
 	}
@@ -429,6 +469,7 @@ scene_start(Scene *scene, const ProcessSpec *spec)
 	{
 		if (scene->processes[i] == NULL)
 		{
+			trace_tell(trace_program(spec->argv[0]), "start", "is started");
 			scene->processes[i] = process_start(spec);
 			require(scene, scene->processes[i] != NULL);
 			return scene->processes[i];
@@ -465,6 +506,22 @@ scene_history(Scene *scene)
 		require(scene, scene->history != NULL);
 	}
 	return scene->history;
+}
+
+const char *
+scene_trace(Scene *scene)
+{
+	return scene->setup.trace ? scene_file(scene, TRACE_RECORD) : NULL;
+}
+
+void
+scene_heard(Scene *scene, const char *program, const char *line)
+{
+	TraceEvent event = {.actor = CASE_ACTOR, .kind = "heard", .outcome = TRACE_DONE};
+
+	(void) scene;
+	trace_mark(&event, TRACE_HEARD, trace_program(program), 0, 0);
+	trace_event(&event, "%s", line);
 }
 
 uint64_t
@@ -573,6 +630,13 @@ scene_await_blocked(Scene *scene, Session *observer, int backend_pid)
 {
 	scene_await_int(scene, observer, 1, "SELECT count(DISTINCT pid) FROM pg_locks WHERE pid = $1 AND NOT granted",
 					ARGS(arg_int(backend_pid)));
+	for (int i = 0; i < SESSIONS_MAX; i++)
+	{
+		if (scene->sessions[i] != NULL && session_backend_pid(scene->sessions[i]) == backend_pid)
+		{
+			trace_tell(trace_client(session_name(scene->sessions[i])), "wait", "is seen waiting for a lock");
+		}
+	}
 }
 
 
@@ -718,9 +782,11 @@ teardown(Scene *scene, bool gave_up)
 static void
 run_to_end(Scene *scene)
 {
+	require(scene, !scene->setup.trace || trace_open(scene_trace(scene)));
 	open_database(scene);
 	scene->scenario->run(scene);
 	check_restated(scene);
+	require(scene, trace_is_whole());
 	tell_faults(scene);
 	tell_done(scene);
 }

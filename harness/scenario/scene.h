@@ -4,6 +4,8 @@
 
 #include "scenario.h"
 
+#define TRACE_RECORD "trace" /* in the folder of the case */
+
 /* What the runner gives a case. Borrowed. */
 typedef struct
 {
@@ -20,6 +22,7 @@ typedef struct
 	const char *variant; /* NULL: the system as it is */
 	const char *design;  /* NULL: the default */
 	int report_fd;       /* messages to the runner */
+	bool trace;          /* record what happens, in the folder */
 } SceneSetup;
 
 /* Run the case and give everything back. Answers the exit code of its process: EXIT_CODE_PASS or EXIT_CODE_BROKEN. */

@@ -126,6 +126,7 @@ session_open_quietly(const char *conninfo, const char *name, SqlError *error)
 {
 	ConnectOptions options;
 	PGconn *pg;
+	Session *session;
 
 	fill_connect_options(&options, conninfo, name);
 	pg = PQconnectdbParams(options.keywords, options.values, true);
@@ -136,7 +137,9 @@ session_open_quietly(const char *conninfo, const char *name, SqlError *error)
 		return NULL;
 	}
 	*error = (SqlError){0};
-	return session_make(pg);
+	session = session_make(pg);
+	session->name = string_copy(name);
+	return session;
 }
 
 Session *
@@ -184,6 +187,7 @@ session_close(Session *session)
 	{
 		PQclear(session->gathered);
 		PQfinish(session->pg);
+		free(session->name);
 		free(session);
 	}
 }
@@ -212,6 +216,12 @@ int
 session_backend_pid(const Session *session)
 {
 	return PQbackendPID(session->pg);
+}
+
+const char *
+session_name(const Session *session)
+{
+	return session->name == NULL ? "" : session->name;
 }
 
 bool

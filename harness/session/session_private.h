@@ -22,6 +22,7 @@
 struct Session
 {
 	PGconn *pg;
+	char *name; /* as it was given when it was opened, NULL for a raw one */
 	bool lost;
 	bool awaiting;      /* session_send() without the whole answer yet */
 	bool in_block;      /* when the statement was sent */

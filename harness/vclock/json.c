@@ -1,50 +1,74 @@
 /*
  * {"A":2,"B":1}, out and in.
  */
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vclock_private.h"
 
+/* As JSON writes it; nearly every name needs no more than its quotes. */
 static bool
-add_member(json_t *object, VClockEntry entry)
+append_name(VClockId id, Text *json)
 {
 	char name[VCLOCK_ID_BYTES_MAX + 1];
+	json_t *string;
+	char *dumped;
+	bool plain = true;
 
-	memcpy(name, entry.id.bytes, entry.id.length);
-	name[entry.id.length] = '\0';
-	if (strlen(name) != entry.id.length || json_object_set_new(object, name, json_integer(entry.counter)) != 0)
+	for (size_t i = 0; i < id.length && plain; i++)
 	{
-		Text id = {0};
+		plain = id.bytes[i] >= ' ' && id.bytes[i] < 0x7f && id.bytes[i] != '"' && id.bytes[i] != '\\';
+	}
+	if (plain)
+	{
+		text_append_bytes(json, "\"", 1);
+		text_append_bytes(json, id.bytes, id.length);
+		text_append_bytes(json, "\"", 1);
+		return true;
+	}
+	memcpy(name, id.bytes, id.length);
+	name[id.length] = '\0';
+	string = strlen(name) == id.length ? json_string(name) : NULL;
+	if (string == NULL)
+	{
+		Text shown = {0};
 
-		vclock_print_id(entry.id, &id);
-		report_error("the participant %s cannot be named in JSON: it is no UTF-8, or has a zero byte", text_get(&id));
-		text_free(&id);
+		vclock_print_id(id, &shown);
+		report_error("the participant %s cannot be named in JSON: it is no UTF-8, or has a zero byte",
+					 text_get(&shown));
+		text_free(&shown);
 		return false;
 	}
+	dumped = json_dumps(string, JSON_ENCODE_ANY);
+	text_append(json, "%s", dumped);
+	free(dumped);
+	json_decref(string);
 	return true;
 }
 
 bool
 vclock_print_json(const VClock *clock, Text *json)
 {
-	json_t *object = json_object();
-	bool done = true;
-	char *dumped;
+	size_t before = json->length;
+	size_t count = vclock_count(clock);
 
-	for (size_t i = 0; i < vclock_count(clock) && done; i++)
+	text_append_bytes(json, "{", 1);
+	for (size_t i = 0; i < count; i++)
 	{
-		done = add_member(object, vclock_entry(clock, i));
+		VClockEntry entry = vclock_entry(clock, i);
+
+		if (!append_name(entry.id, json))
+		{
+			json->length = before;
+			json->data[before] = '\0';
+			return false;
+		}
+		text_append(json, ":%" PRId64 "%s", entry.counter, i + 1 < count ? "," : "");
 	}
-	if (done)
-	{
-		dumped = json_dumps(object, JSON_COMPACT);
-		text_append(json, "%s", dumped);
-		free(dumped);
-	}
-	json_decref(object);
-	return done;
+	text_append_bytes(json, "}", 1);
+	return true;
 }
 
 static bool

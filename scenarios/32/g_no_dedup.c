@@ -18,6 +18,7 @@
  *            retention: dedup rows are kept for ever (L5). How many deliveries each consumer makes its own varies (L7).
  */
 #include "recovery_lab.h"
+#include "trace_lab.h"
 
 #include <stdlib.h>
 
@@ -323,7 +324,7 @@ damage_facts(Scene *scene, Session *lab)
 										"UPDATE like_count SET n = n + 5 WHERE item_id = 6"));
 	check_recovery_stops(scene, lab);
 	CHECK_EQ(scene, audit_write_side(scene, lab).delta_sum_mismatch_items, 1, "the damage is as it was");
-	require(scene, like_rebuild_all(lab, NULL, NULL));
+	require(scene, like_rebuild_all(lab, trace_installed, lab));
 	CHECK_EQ(scene, audit_read_side(scene, lab).exact_violations, 0, "rebuilt all the same, the read side is clean");
 	CHECK_EQ(scene, audit_write_side(scene, lab).delta_sum_mismatch_items, 1,
 			 "and the damage is as it was all the same");

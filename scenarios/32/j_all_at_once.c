@@ -15,6 +15,7 @@
  *            interleaving (32-C, 32-E, 32-G, 32-H, 32-I). Numbers vary (L7) and are no performance data (L1).
  */
 #include "recovery_lab.h"
+#include "trace_lab.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ enum
 	REDELIVERED_MOST = 10,
 	SAMPLES_LEAST = 50,
 	REFUSED_MOST = 20, /* a consumer that is refused again and again gives up */
+	SEEN_MOST = 5000,  /* samples that are kept for the report's plots */
 	IDLE_MS = 20,      /* a consumer that found nothing waits for a batch, but no longer than this */
 	WAIT_MS = 20000
 };
@@ -44,6 +46,8 @@ enum
 typedef struct
 {
 	int64_t count, exact, bound, over_lag, watermark, max_lag, max_abs_err;
+	size_t seen; /* what the read path said of the hot item, after each audit */
+	int64_t n[SEEN_MOST], facts[SEEN_MOST], error[SEEN_MOST], pending[SEEN_MOST], lag[SEEN_MOST];
 } Samples;
 
 typedef struct
@@ -248,7 +252,7 @@ rebuild(Storm *storm)
 	{
 		Deadline next = deadline_in_ms(REBUILD_EVERY_MS);
 
-		if (!like_rebuild_all(storm->rebuilder, NULL, NULL))
+		if (!like_rebuild_all(storm->rebuilder, trace_installed, storm->rebuilder))
 		{
 			return false;
 		}
@@ -271,6 +275,34 @@ rebuilder(int worker, void *context)
 	return ended(context, rebuild(context));
 }
 
+/* Count, facts and pending events in one snapshot. A picture for the report; the audit judges. */
+static bool
+see_hot_item(Session *session, Samples *samples)
+{
+	size_t at = samples->seen;
+	SqlResult *row;
+
+	if (at == SEEN_MOST)
+	{
+		return true;
+	}
+	if (!session_query(session, &row,
+					   "SELECT n, (SELECT count(*) FROM like_fact WHERE item_id = $1 AND liked), pending, lag "
+					   "FROM like_read_count($1, 0)",
+					   ARGS(arg_int(HOT_ITEM))))
+	{
+		return false;
+	}
+	samples->n[at] = sql_int(row, 0, 0);
+	samples->facts[at] = sql_int(row, 0, 1);
+	samples->pending[at] = sql_int(row, 0, 2);
+	samples->lag[at] = sql_int(row, 0, 3);
+	samples->error[at] = llabs(samples->n[at] - samples->facts[at]);
+	samples->seen++;
+	sql_free(row);
+	return true;
+}
+
 static bool
 sample(Storm *storm)
 {
@@ -280,10 +312,12 @@ sample(Storm *storm)
 	{
 		LikeReadAudit seen;
 
-		if (atomic_load(&storm->failed) || !like_audit_read_side(storm->sampler, &seen))
+		if (atomic_load(&storm->failed) || !like_audit_read_side(storm->sampler, &seen) ||
+			!see_hot_item(storm->sampler, samples))
 		{
 			return false;
 		}
+		trace_audit(storm->sampler, &seen);
 		samples->count++;
 		samples->exact += seen.exact_violations;
 		samples->bound += seen.bound_violations;
@@ -350,6 +384,16 @@ run_storm(Scene *scene, Storm *storm)
 		atomic_store(&storm->writers_ended, 1);
 	}
 	require(scene, done);
+}
+
+static void
+plot_samples(Scene *scene, const Samples *samples)
+{
+	series(scene, "item-lab-01: count and facts", "n", samples->n, samples->seen);
+	series(scene, "item-lab-01: count and facts", "facts", samples->facts, samples->seen);
+	series(scene, "item-lab-01: error and its bound", "error", samples->error, samples->seen);
+	series(scene, "item-lab-01: error and its bound", "pending events", samples->pending, samples->seen);
+	series(scene, "lag", "events above the watermark", samples->lag, samples->seen);
 }
 
 static void
@@ -423,6 +467,7 @@ run(Scene *scene)
 	run_storm(scene, &storm);
 	check_storm(scene, lab, &storm);
 	check_samples(scene, &storm.samples);
+	plot_samples(scene, &storm.samples);
 
 	step(scene, "drained by the consumers alone");
 	check_write_side(scene, lab, "after all have ended");

@@ -53,18 +53,20 @@ write_events(Scene *scene, Session *lab)
 	CHECK_EQ(scene, last_number(scene, lab), EVENTS, "events written");
 }
 
+static void
+add_option(const char *argv[ARGS_MAX], size_t *count, const char *name, const char *value)
+{
+	if (value != NULL)
+	{
+		argv[(*count)++] = name;
+		argv[(*count)++] = value;
+	}
+}
+
 /* `pause` is "POINT:N": stop at the N-th batch; NULL to run to the end. */
 static Process *
 start_consumer(Scene *scene, const char *pause)
 {
-	const char *const options[] = {"--conninfo",
-								   scene_conninfo(scene),
-								   "--offset-file",
-								   scene_file(scene, OFFSET_FILE),
-								   "--batch",
-								   BATCH,
-								   pause != NULL ? "--pause-at" : NULL,
-								   pause};
 	const char *const *program = steps()->consumer;
 	const char *argv[ARGS_MAX] = {scene_program(scene, program[0])};
 	size_t count = 1;
@@ -74,7 +76,11 @@ start_consumer(Scene *scene, const char *pause)
 		argv[count] = program[count];
 		count++;
 	}
-	memcpy(argv + count, options, sizeof(options));
+	add_option(argv, &count, "--conninfo", scene_conninfo(scene));
+	add_option(argv, &count, "--offset-file", scene_file(scene, OFFSET_FILE));
+	add_option(argv, &count, "--batch", BATCH);
+	add_option(argv, &count, "--pause-at", pause);
+	add_option(argv, &count, "--trace", scene_trace(scene));
 	return scene_start(scene, &(ProcessSpec){.argv = argv});
 }
 
@@ -91,6 +97,7 @@ check_line(Scene *scene, Process *consumer, const char *expected, const char *wh
 		scene_broken(scene, "like-consumer neither paused nor ended");
 	}
 	note(scene, "like-consumer| %s", found ? text_get(&line) : "ended and said nothing");
+	scene_heard(scene, steps()->consumer[0], text_get(&line));
 	check_text(scene, text_get(&line), expected, "%s", what);
 	text_free(&line);
 	return found;

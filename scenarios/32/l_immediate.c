@@ -16,6 +16,7 @@
  *            storm leaves unknown varies, and may be none (L7): the other two are made certain.
  */
 #include "recovery_lab.h"
+#include "trace_lab.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -44,7 +45,8 @@ enum
 
 #define LOST_SQLSTATE "08006"
 #define POLITE_STOP_SQLSTATE "57P01"
-#define CONSUME "SELECT c.watermark FROM counter_watermark w, like_consume(like_pull(w.applied_upto, $1)) c"
+#define CONSUME                                                                                                        \
+	"SELECT c.applied, c.covered, c.dup, c.watermark FROM counter_watermark w, like_consume(like_pull(w.applied_upto, $1)) c"
 
 typedef struct
 {
@@ -220,15 +222,17 @@ consume_until_lost(Storm *storm, Session *session)
 {
 	while (!session_is_lost(session))
 	{
-		SqlResult *totals;
-		SqlStatus status = session_try(session, &totals, CONSUME, ARGS(arg_int(BATCH)));
-		int64_t watermark = status == SQL_OK ? sql_int(totals, 0, 0) : 0;
+		SqlResult *rows;
+		SqlStatus status = session_try(session, &rows, CONSUME, ARGS(arg_int(BATCH)));
+		int64_t watermark = status == SQL_OK ? sql_int(rows, 0, 3) : 0;
 
-		sql_free(totals);
 		if (status == SQL_OK)
 		{
+			trace_consumed(session,
+						   &(LikeTotals){sql_int(rows, 0, 0), sql_int(rows, 0, 1), sql_int(rows, 0, 2), watermark});
 			atomic_store(&storm->consumed, watermark);
 		}
+		sql_free(rows);
 		atomic_fetch_add(&storm->refused, status == SQL_ERROR);
 		if (!session_is_lost(session) &&
 			!await_counter("acked requests", &storm->acked, watermark + BATCH, deadline_in_ms(IDLE_MS)))
@@ -247,6 +251,10 @@ client(int worker, void *context)
 	bool done = worker < WRITERS ? write_until_lost(storm, worker) : consume_until_lost(storm, session);
 
 	snprintf(storm->states[worker], sizeof(storm->states[worker]), "%s", session_error(session)->sqlstate);
+	if (worker == WRITERS)
+	{
+		trace_lost(session);
+	}
 	return done;
 }
 
@@ -490,6 +498,8 @@ crash_in_commit(Scene *scene, Session *lab, int64_t user, const char *wait_event
 	scene_await_int(scene, lab, 1, "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event = $2",
 					ARGS(arg_int(session_backend_pid(victim->session)), arg_text(wait_event)));
 	note(scene, "its COMMIT is seen waiting: wait_event=%s", wait_event);
+	trace_tell(trace_client(session_name(victim->session)), "wait", "its COMMIT is seen waiting: wait_event=%s",
+			   wait_event);
 	restart_at_once(scene, fault);
 	require(scene, actor_join(group, scene_deadline(scene, WAIT_MS)));
 	CHECK(scene, victim->result.outcome == LIKE_UNKNOWN, "the request is unknown to its client");

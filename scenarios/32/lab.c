@@ -5,6 +5,7 @@
 
 #include "lab.h"
 #include "restated.h"
+#include "trace_lab.h"
 
 /* Enough for a request that waits for a lock which the case is about to release. */
 #define ANSWER_MS 10000
@@ -31,7 +32,7 @@ like_client(Scene *scene, const char *name)
 }
 
 static ClientSteps twin_does;
-static const ClientSteps *chosen = &right_steps;
+static const ClientSteps *chosen = &right_steps; /* once a system was made, with a trace of them */
 
 const ClientSteps *
 steps(void)
@@ -57,10 +58,11 @@ load_twin(Scene *scene, Session *session, const char *system)
 
 	if (twin == NULL)
 	{
+		chosen = traced_steps(&right_steps);
 		return;
 	}
 	twin_does = twin_steps(twin);
-	chosen = &twin_does;
+	chosen = traced_steps(&twin_does);
 	note(scene, "twin %s: %s", twin->id, twin->wrong);
 	folder = string_format("mutants/%s", twin->id);
 	require(scene, like_design_load_over(session, design(), scene_sql(scene, system), folder, &loaded));
@@ -227,24 +229,37 @@ set_like_within(Scene *scene, Session *session, int64_t user, int64_t item, bool
 	LikeResult result = {0};
 
 	require(scene, like_set_within(session, user, item, want, &result));
+	trace_answer(session, user, item, &result, TRACE_OPEN);
 	return result;
 }
 
-/* The pair that send_like() was called for last. */
-static struct
+/* What the last request that was sent asks for, until it is answered. */
+typedef struct
 {
+	const Session *session;
 	int64_t user, item;
-} sent;
+} Asked;
+
+static Asked asked;
 
 void
 send_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want)
 {
-	sent.user = user;
-	sent.item = item;
 	/* A statement before it, by which check_waits() tells it from the last request. */
 	require(scene, session_execute(session, "SELECT"));
+	asked = (Asked){session, user, item};
+	trace_request(session, user, item, want);
 	require(scene, session_send(session, "SELECT changed, liked, version, seq FROM like_set($1, $2, $3)",
 								ARGS(arg_int(user), arg_int(item), arg_bool(want))));
+}
+
+static void
+trace_awaited(const Session *session, const LikeResult *answer)
+{
+	if (asked.session == session)
+	{
+		trace_answer(session, asked.user, asked.item, answer, TRACE_DONE);
+	}
 }
 
 LikeResult
@@ -258,6 +273,7 @@ await_like(Scene *scene, Session *session)
 	{
 		answer.outcome = LIKE_REJECTED;
 		memcpy(answer.sqlstate, session_error(session)->sqlstate, sizeof(answer.sqlstate));
+		trace_awaited(session, &answer);
 		return answer;
 	}
 	if (status != SQL_OK)
@@ -269,7 +285,11 @@ await_like(Scene *scene, Session *session)
 	answer.version = sql_int(result, 0, 2);
 	answer.seq = sql_int(result, 0, 3);
 	sql_free(result);
-	learn_number(scene, session, sent.user, sent.item, &answer);
+	trace_awaited(session, &answer);
+	if (asked.session == session)
+	{
+		learn_number(scene, session, asked.user, asked.item, &answer);
+	}
 	return answer;
 }
 
@@ -288,6 +308,7 @@ check_waits(Scene *scene, Session *observer, Session *waiter, const char *format
 	va_start(args, format);
 	text_append_va(&what, format, args);
 	va_end(args);
+	trace_tell(trace_client(session_name(waiter)), "wait", "%s", text_get(&what));
 	CHECK_EQ(scene,
 			 number_of(scene, observer, "SELECT count(DISTINCT pid) FROM pg_locks WHERE pid = $1 AND NOT granted",
 					   ARGS(pid)),
@@ -494,6 +515,10 @@ drain(Scene *scene, Session *session)
 	{
 		consumer_failed(scene, session);
 	}
+	else if (totals.watermark > 0)
+	{
+		trace_consumed(session, &totals);
+	}
 	return totals;
 }
 
@@ -502,6 +527,7 @@ clear_derived(Scene *scene, Session *session)
 {
 	require(scene, session_execute(session, "DELETE FROM processed_event; UPDATE like_count SET n = 0, base_seq = 0; "
 											"UPDATE counter_watermark SET applied_upto = 0"));
+	trace_forget(session, false, "the derived side is cleared");
 }
 
 void
@@ -578,6 +604,7 @@ audit_read_side(Scene *scene, Session *session)
 	Text fields = {0};
 
 	require(scene, like_audit_read_side(session, &result));
+	trace_audit(session, &result);
 	like_read_audit_describe(&result, &fields);
 	audit(scene, "read-side", text_get(&fields));
 	text_free(&fields);

@@ -1,4 +1,5 @@
 #include "recovery_lab.h"
+#include "trace_lab.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,7 @@ clear_all(Scene *scene, Session *session)
 	clear_derived(scene, session);
 	require(scene, session_execute(session, "DELETE FROM like_outbox; DELETE FROM like_fact; "
 											"UPDATE like_seq SET last = 0"));
+	trace_forget(session, true, "the facts and events are cleared");
 }
 
 void
@@ -68,6 +70,12 @@ commit(Scene *scene, Session *session)
 	SqlStatus status = session_commit(session);
 
 	require(scene, !session_is_lost(session));
+	if (status == SQL_OK)
+	{
+		trace_event(
+			&(TraceEvent){.actor = trace_client(session_name(session)), .kind = "commit", .outcome = TRACE_CLOSES},
+			"COMMIT");
+	}
 	if (status != SQL_OK)
 	{
 		check_text(scene, session_error(session)->message, "", "what keeps a COMMIT from being accepted");
@@ -109,6 +117,7 @@ void
 send_batch(Scene *scene, Session *session, const char *list)
 {
 	require(scene, session_begin(session, READ_COMMITTED));
+	trace_tell(trace_client(session_name(session)), "begin", "batch of seq %s", list);
 	require(scene, session_send(session, CONSUME, ARGS(arg_text(list))));
 }
 
@@ -234,6 +243,20 @@ static void
 tell_recovery(void *context, const char *line)
 {
 	note(context, "%s", line);
+	trace_tell("recovery", "recovery", "%s", line);
+}
+
+/*
+ * What its steps read and wrote is not told number by number: after a rebuild nothing more is stated by baselines. The thread
+ * that runs the case waited for it.
+ */
+static void
+trace_recovered(const Session *session, const LikeRecovery *recovery)
+{
+	if (recovery->rebuilt)
+	{
+		trace_forget(session, false, "all items are rebuilt by recovery");
+	}
 }
 
 LikeRecovery
@@ -242,6 +265,7 @@ recover(Scene *scene, Session *session, bool rebuild_expected)
 	LikeRecovery recovery = {0};
 
 	require(scene, like_recover(session, RECOVERY_BATCH, tell_recovery, scene, &recovery));
+	trace_recovered(session, &recovery);
 	CHECK(scene, recovery.outcome == RECOVERY_DONE, "recovery ended with lag 0 and every count right");
 	CHECK_EQ(scene, recovery.rebuilt, rebuild_expected, "recovery %s",
 			 rebuild_expected ? "found the read side damaged and rebuilt it" : "found nothing to rebuild");

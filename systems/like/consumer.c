@@ -21,12 +21,14 @@
 #define BATCH_MAX 1000000
 #define POINT_NAME_BYTES 64
 
-#define USAGE "usage: like-consumer --conninfo STRING --offset-file FILE [--batch N] [--pause-at POINT[:N]]"
+#define USAGE                                                                                                          \
+	"usage: like-consumer --conninfo STRING --offset-file FILE [--batch N] [--pause-at POINT[:N]] [--trace FILE]"
 
 typedef struct
 {
 	const char *conninfo;
 	const char *offset_file;
+	const char *trace; /* where the points that it reaches are recorded, NULL: nowhere */
 	int64_t batch;
 } Options;
 
@@ -65,10 +67,13 @@ pause_arm(const char *value)
 static bool
 options_read(int argc, char **argv, Options *options)
 {
-	static const struct option known[] = {
-		{"conninfo", required_argument, NULL, 'c'}, {"offset-file", required_argument, NULL, 'o'},
-		{"batch", required_argument, NULL, 'b'},    {"pause-at", required_argument, NULL, 'p'},
-		{"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
+	static const struct option known[] = {{"conninfo", required_argument, NULL, 'c'},
+										  {"offset-file", required_argument, NULL, 'o'},
+										  {"batch", required_argument, NULL, 'b'},
+										  {"pause-at", required_argument, NULL, 'p'},
+										  {"trace", required_argument, NULL, 't'},
+										  {"help", no_argument, NULL, 'h'},
+										  {NULL, 0, NULL, 0}};
 	int option;
 
 	*options = (Options){.batch = BATCH_DEFAULT};
@@ -95,6 +100,9 @@ options_read(int argc, char **argv, Options *options)
 				{
 					return false;
 				}
+				break;
+			case 't':
+				options->trace = optarg;
 				break;
 			case 'h':
 				exit(say(USAGE) ? EXIT_CODE_PASS : EXIT_CODE_BROKEN);
@@ -166,16 +174,38 @@ tables_logged(Session *session, bool *logged)
 	return true;
 }
 
+static void
+reach_with_totals(const char *point, const LikeTotals *totals)
+{
+	Text text = {0};
+
+	like_totals_describe(totals, &text);
+	point_reach(point, "%s", text_get(&text));
+	text_free(&text);
+}
+
 bool
 consumer_deliver(ConsumerBatch *batch)
 {
-	return like_deliver(batch->session, batch->seqs, batch->count, batch->number, &batch->totals);
+	if (!like_deliver(batch->session, batch->seqs, batch->count, batch->number, &batch->totals))
+	{
+		return false;
+	}
+	reach_with_totals("consumer.delivered", &batch->totals);
+	return true;
 }
 
 bool
 consumer_write_offset(ConsumerBatch *batch)
 {
-	return offset_file_write(batch->file, batch->seqs[batch->count - 1]);
+	int64_t offset = batch->seqs[batch->count - 1];
+
+	if (!offset_file_write(batch->file, offset))
+	{
+		return false;
+	}
+	point_reach("consumer.offset_written", "offset=%" PRId64, offset);
+	return true;
 }
 
 static bool
@@ -235,10 +265,12 @@ consume_in_session(Session *session, const Options *options, OffsetFile *file, c
 	{
 		return EXIT_CODE_USAGE;
 	}
+	point_reach("consumer.started", "offset=%" PRId64, file->offset);
 	if (!consume(session, options, file, steps, &totals))
 	{
 		return EXIT_CODE_BROKEN;
 	}
+	reach_with_totals("consumer.drained", &totals);
 	text_append(&line, "DRAINED ");
 	like_totals_describe(&totals, &line);
 	ok = say(text_get(&line));
@@ -256,7 +288,9 @@ consumer_main(int argc, char **argv, const ConsumerStep *steps)
 
 	streams_hold();
 	notice_set_prefix("like-consumer");
-	if (options_read(argc, argv, &options) && offset_file_open(&file, options.offset_file))
+	if (options_read(argc, argv, &options) &&
+		(options.trace == NULL || point_record(options.trace, program_invocation_short_name)) &&
+		offset_file_open(&file, options.offset_file))
 	{
 		session = session_open(options.conninfo, "like-consumer");
 		code = session != NULL ? consume_in_session(session, &options, &file, steps) : EXIT_CODE_BROKEN;

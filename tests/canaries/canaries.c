@@ -17,7 +17,7 @@ run_passes(Scene *scene)
 	CHECK_EQ(scene, 1 + 1, 2, "one and one");
 }
 
-/* The runner's files are not a case's: three streams, the host's signals, the way to the runner, and this folder. */
+/* The runner's files are not a case's: three streams, the host's signals, the way to the runner, the trace, this folder. */
 static void
 run_counts_files(Scene *scene)
 {
@@ -30,7 +30,7 @@ run_counts_files(Scene *scene)
 		count += entry->d_name[0] != '.';
 	}
 	closedir(folder);
-	CHECK_EQ(scene, count, 6, "open files");
+	CHECK_EQ(scene, count, 7, "open files");
 }
 
 static void

@@ -1,0 +1,23 @@
+# Puts the parts of the page into its template and makes a C array of it: PAGE and UPLOT are folders, MADE is the file.
+# Each part takes the place of the comment with its name.
+function(inline name file before after)
+	file(READ ${file} text)
+	if(text MATCHES "</(script|style)" OR NOT page MATCHES "<!--${name}-->")
+		message(FATAL_ERROR "${file} would end its element, or the template has no <!--${name}-->")
+	endif()
+	string(REPLACE "<!--${name}-->" "${before}${text}${after}" page "${page}")
+	set(page "${page}" PARENT_SCOPE)
+endfunction()
+
+file(READ ${PAGE}/page.html page)
+inline(license ${UPLOT}/LICENSE "<!-- uPlot, inlined below:\n" "\n-->")
+inline(uplot.css ${UPLOT}/uPlot.min.css "<style>" "</style>")
+inline(page.css ${PAGE}/page.css "<style>\n" "</style>")
+inline(uplot.js ${UPLOT}/uPlot.iife.min.js "<script>" "</script>")
+foreach(script elements matrices plots diagram compare page)
+	inline(${script}.js ${PAGE}/${script}.js "<script>\n" "</script>")
+endforeach()
+file(WRITE ${MADE}.html "${page}")
+file(READ ${MADE}.html bytes HEX)
+string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+file(WRITE ${MADE} "extern const unsigned char report_page[];\nconst unsigned char report_page[] = {${bytes}0};\n")

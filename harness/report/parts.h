@@ -1,0 +1,25 @@
+/* Inside the report module: what the parts that write a page share. */
+#ifndef COUNTERPROOF_REPORT_PARTS_H
+#define COUNTERPROOF_REPORT_PARTS_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "report.h"
+
+/* The page with its styles and scripts, made by the build of harness/report/page/; ends with a zero. */
+extern const unsigned char report_page[];
+
+/* What the data take the place of in it. */
+#define PAGE_DATA "<!--data-->"
+
+/* JSON inside a page: no text in it can end its element, since none has a "<". Failures show in ferror(). */
+extern void page_json(FILE *page, const json_t *value);
+
+/*
+ * The executions of a trace as JSON: [{"label", "hosts", "events": [[text, host, own, host, entry, ...]]}], hosts by their place
+ * in the list and an event's own first. Nothing when the file is not there. false: it is none of ShiViz's; reported.
+ */
+extern bool executions_write(const char *path, FILE *page) MUST_CHECK;
+
+#endif
