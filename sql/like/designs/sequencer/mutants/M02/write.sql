@@ -10,12 +10,20 @@ CREATE OR REPLACE FUNCTION like_set_fact(p_user bigint, p_item bigint, p_want bo
 	OUT changed boolean, OUT liked boolean, OUT version bigint, OUT seq bigint, OUT xid xid8)
 LANGUAGE plpgsql VOLATILE
 AS $$
+DECLARE
+	first boolean;
 BEGIN
-	INSERT INTO like_fact (user_id, item_id, liked, version) VALUES (p_user, p_item, false, 0)
+	INSERT INTO like_fact (user_id, item_id, liked, version) VALUES (p_user, p_item, p_want, p_want::int)
 		ON CONFLICT DO NOTHING;
+	first := FOUND;
 
-	SELECT f.liked, f.version INTO STRICT liked, version
-		FROM like_fact f WHERE f.user_id = p_user AND f.item_id = p_item FOR UPDATE;
+	IF first THEN
+		liked := false;
+		version := 0;
+	ELSE
+		SELECT f.liked, f.version INTO STRICT liked, version
+			FROM like_fact f WHERE f.user_id = p_user AND f.item_id = p_item FOR UPDATE;
+	END IF;
 
 	changed := liked <> p_want;
 	seq := 0;
@@ -26,8 +34,10 @@ BEGIN
 
 	liked := p_want;
 	version := version + 1;
-	UPDATE like_fact f SET liked = p_want, version = like_set_fact.version
-		WHERE f.user_id = p_user AND f.item_id = p_item;
+	IF NOT first THEN
+		UPDATE like_fact f SET liked = p_want, version = like_set_fact.version
+			WHERE f.user_id = p_user AND f.item_id = p_item;
+	END IF;
 END
 $$;
 

@@ -9,12 +9,20 @@ CREATE OR REPLACE FUNCTION like_set(p_user bigint, p_item bigint, p_want boolean
 	OUT changed boolean, OUT liked boolean, OUT version bigint, OUT seq bigint, OUT xid xid8)
 LANGUAGE plpgsql VOLATILE
 AS $$
+DECLARE
+	first boolean;
 BEGIN
-	INSERT INTO like_fact (user_id, item_id, liked, version) VALUES (p_user, p_item, false, 0)
+	INSERT INTO like_fact (user_id, item_id, liked, version) VALUES (p_user, p_item, p_want, p_want::int)
 		ON CONFLICT DO NOTHING;
+	first := FOUND;
 
-	SELECT f.liked, f.version INTO STRICT liked, version
-		FROM like_fact f WHERE f.user_id = p_user AND f.item_id = p_item;
+	IF first THEN
+		liked := false;
+		version := 0;
+	ELSE
+		SELECT f.liked, f.version INTO STRICT liked, version
+			FROM like_fact f WHERE f.user_id = p_user AND f.item_id = p_item;
+	END IF;
 
 	changed := liked <> p_want;
 	seq := 0;
@@ -25,8 +33,10 @@ BEGIN
 
 	liked := p_want;
 	version := version + 1;
-	UPDATE like_fact f SET liked = p_want, version = like_set.version
-		WHERE f.user_id = p_user AND f.item_id = p_item;
+	IF NOT first THEN
+		UPDATE like_fact f SET liked = p_want, version = like_set.version
+			WHERE f.user_id = p_user AND f.item_id = p_item;
+	END IF;
 
 	INSERT INTO like_unnumbered (user_id, item_id, delta, version)
 		VALUES (p_user, p_item, CASE WHEN p_want THEN 1 ELSE -1 END, like_set.version);
