@@ -2,11 +2,12 @@
  * scale/sequencer  numbers given after the commit: what the sequencer's own guards are for
  *
  * Claim      Events that writers leave without a number get one each, whatever order they commit in; a pair's events in the
- *            order of its versions; a batch at once, by one sequencer at a time. A baseline holds exactly the numbered ones.
+ *            order of its versions, and one acknowledged before another began the lower; a batch at once, by one sequencer at a time. A baseline holds exactly the numbered ones.
  *            A round does not walk over what was numbered before it.
  * Method     Fixed orders. A like draws its id first and commits last, around two rounds. A pair is changed from two sessions,
  *            and again so that its later event lies in front of the earlier one in the table. A rebuild's snapshot beside
- *            a like that has no number. Two sequencers at once, the first uncommitted. 6,000 events are numbered
+ *            a like that has no number. Two sequencers at once, the first uncommitted. Two likes one after
+ *            the other. 6,000 events are numbered
  *            while an old snapshot keeps their dead entries (manual 24.1.2), and the pages of a round are counted before and after.
  * Expect     No event without a number, versions 1 and 2 in that order, C(S) = the deltas of 1..S, a second sequencer that goes
  *            on from the first one's last number, and a round that looks at no more pages than before, 10 for chance.
@@ -173,6 +174,19 @@ two_sequencers(Scene *scene, Session *lab)
 	scene_close_session(scene, second);
 }
 
+/* One is acknowledged before the other begins, and both are numbered in one round. */
+static void
+one_after_the_other(Scene *scene, Session *lab)
+{
+	step(scene,
+		 "a like of the last item is acknowledged, then one of the first item, and both are numbered in one round");
+	(void) request_like(scene, lab, 45, 2, true);
+	(void) request_like(scene, lab, 44, 1, true);
+	CHECK_EQ(scene, number_round(scene, lab, MOST), 2, "events numbered in that round");
+	CHECK_EQ(scene, number_of_first(scene, lab, 44) - number_of_first(scene, lab, 45), 1,
+			 "the number of the later like less that of the earlier one");
+}
+
 /* Of a round that is taken back, as EXPLAIN counts them for the call with all inside it. -1: it does not say. */
 static int64_t
 pages_of_round(Scene *scene, Session *lab)
@@ -230,6 +244,7 @@ run(Scene *scene)
 	later_event_in_front(scene, lab);
 	snapshot_beside_unnumbered(scene, lab);
 	two_sequencers(scene, lab);
+	one_after_the_other(scene, lab);
 	many_numbered_before(scene, lab);
 	(void) drain(scene, lab);
 	check_drained(scene, lab, "in the end");

@@ -428,6 +428,14 @@ const Twin twins[] = {
 	 .caught_in = "scale/sequencer",
 	 .caught_by = "a round looks at no more pages than before",
 	 .design = "sequencer"},
+	{.id = "S08",
+	 .layer = "sequencer",
+	 .wrong = "numbers the events of a batch by item, user and version",
+	 .guard = "numbers follow the ids, which are drawn in time",
+	 .source = "invariant 3: of two changes, one acknowledged before the other began, the earlier has the lower number",
+	 .caught_in = "scale/sequencer",
+	 .caught_by = "the number of the later like less that of the earlier one",
+	 .design = "sequencer"},
 
 	{.id = NULL},
 };
