@@ -761,31 +761,6 @@ refuse_conflicts(const Options *options)
 
 /* --- the whole --- */
 
-void
-options_quote(Text *text, const char *word)
-{
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./:,@%=";
-
-	if (word[0] != '\0' && strspn(word, plain) == strlen(word))
-	{
-		text_append(text, "%s", word);
-		return;
-	}
-	text_append(text, "'");
-	for (; *word != '\0'; word++)
-	{
-		if (*word == '\'')
-		{
-			text_append(text, "'\\''");
-		}
-		else
-		{
-			text_append_bytes(text, word, 1);
-		}
-	}
-	text_append(text, "'");
-}
-
 static void
 append_given(Text *text, const Options *options, const OptionRow *row)
 {
@@ -828,7 +803,7 @@ append_given(Text *text, const Options *options, const OptionRow *row)
 			}
 			else
 			{
-				options_quote(text, *(const char *const *) (const void *) member);
+				text_append_word(text, *(const char *const *) (const void *) member);
 			}
 			break;
 	}
