@@ -212,15 +212,16 @@ run_order(const Research *research, const TestimonyPart *const *parts, int count
 		part_take(&testimony->parts[testimony->count++], parts[i]->session, &record->parts[parts[i]->session], -1,
 				  true);
 	}
-	if (*end == TRIAL_DONE)
+	if (*end != TRIAL_DONE || !trial_end(runner))
 	{
-		trial_end(runner);
-		*end = done ? TRIAL_DONE : record->unknown.length > 0 ? TRIAL_REFUSED : TRIAL_STOPPED;
-		text_append(research->why, "%s", *end == TRIAL_REFUSED ? text_get(&record->unknown) : "");
-	}
-	else
-	{
+		*end = TRIAL_STOPPED;
+		done = false;
 		text_append(research->why, "%s", text_get(&record->trouble));
+	}
+	else if (!done)
+	{
+		*end = record->unknown.length > 0 ? TRIAL_REFUSED : TRIAL_STOPPED;
+		text_append(research->why, "%s", text_get(&record->unknown));
 	}
 	if (!done)
 	{
@@ -267,7 +268,7 @@ key_of(const TestimonyPart *const *parts, int count)
 		text_append(&key, "|%d", parts[i]->session);
 		for (int k = 0; k < parts[i]->count; k++)
 		{
-			text_append(&key, " %s", parts[i]->steps[k]->name);
+			text_append(&key, "\n%s", parts[i]->steps[k]->name); /* no name has more than one line */
 		}
 	}
 	return key.data;
