@@ -136,7 +136,7 @@ static const OptionRow ROWS[] = {
 	{"max-lag", 0, "COUNTERPROOF_MAX_LAG", TYPE_INT, IN_REPAIR(max_lag_mb), 1, LAG_MAX_MB, "MB",
 	 "repair: wait while a replica has more WAL than this to replay", FOR_COUNTERS, false},
 	{"timeout", 0, "COUNTERPROOF_TIMEOUT", TYPE_INT, IN_RUNNER(timeout_s), 1, TIMEOUT_MAX_S, "S",
-	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN", FOR_RUNS, true},
+	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN (spec: a step, then UNKNOWN)", FOR_RUNS, true},
 	{"scale", 0, "COUNTERPROOF_SCALE", TYPE_REAL, IN_RUNNER(scale), 0.1, 1000, "F",
 	 "multiply every deadline by F, on a slow or busy machine", FOR_RUNS | FOR_COUNTERS, true},
 	{"fail-fast", 0, "COUNTERPROOF_FAIL_FAST", TYPE_FLAG, IN_RUNNER(fail_fast), 0, 1, NULL,

@@ -501,7 +501,7 @@ name_reader(const Research *research, const TestimonyPart **parts, int count, co
 
 /* Sessions that may have committed are in effect when their bit says so. */
 static int
-choose_parts(const Testimony *testimony, unsigned doubtful, const TestimonyPart **parts)
+choose_parts(const Testimony *testimony, uint64_t doubtful, const TestimonyPart **parts)
 {
 	int count = 0;
 
@@ -573,7 +573,7 @@ serials_judge(Serials *serials, const Testimony *testimony, Trial *runner, Judge
 	TrialEnd end = TRIAL_DONE;
 
 	verdict->explained = false;
-	for (unsigned doubtful = 0; end == TRIAL_DONE && !verdict->explained && doubtful >> testimony->doubtful_count == 0;
+	for (uint64_t doubtful = 0; end == TRIAL_DONE && !verdict->explained && doubtful >> testimony->doubtful_count == 0;
 		 doubtful++)
 	{
 		int count = choose_parts(testimony, doubtful, parts);
