@@ -309,7 +309,7 @@ END_TEST
 START_TEST(points_at_the_ends_of_turns)
 {
 	assert_ends("c^ sR sZ cP cB cD cE cS s1 s2 sT sD3 sC sZ cQ sC sC sZ cX",
-				"c^1 sR1 sZ2 cP2 cS6 s13 sZ9 cQ7 sC10 sZ12 cX8");
+				"c^1 sR1 sZ2 cP2 cS6 s13 sZ10 cQ7 sC11 sZ13 cX8");
 	assert_ends("c^", "c^1");
 	assert_ends("", "");
 }
