@@ -141,7 +141,7 @@ static const OptionRow ROWS[] = {
 	{"max-lag", 0, "COUNTERPROOF_MAX_LAG", TYPE_INT, IN_REPAIR(max_lag_mb), 1, LAG_MAX_MB, "MB",
 	 "repair: wait while a replica has more WAL than this to replay", FOR_COUNTERS, false},
 	{"timeout", 0, "COUNTERPROOF_TIMEOUT", TYPE_INT, IN_RUNNER(timeout_s), 1, TIMEOUT_MAX_S, "S",
-	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN", FOR_RUNS, true},
+	 "end a case after S seconds instead of its own deadline; past it, it is BROKEN (spec: a step, then UNKNOWN)", FOR_RUNS, true},
 	{"scale", 0, "COUNTERPROOF_SCALE", TYPE_REAL, IN_RUNNER(scale), 0.1, 1000, "F",
 	 "multiply every deadline by F, on a slow or busy machine", FOR_RUNS | FOR_COUNTERS, true},
 	{"fail-fast", 0, "COUNTERPROOF_FAIL_FAST", TYPE_FLAG, IN_RUNNER(fail_fast), 0, 1, NULL,
@@ -777,31 +777,6 @@ refuse_conflicts(const Options *options)
 
 /* --- the whole --- */
 
-void
-options_quote(Text *text, const char *word)
-{
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./:,@%=";
-
-	if (word[0] != '\0' && strspn(word, plain) == strlen(word))
-	{
-		text_append(text, "%s", word);
-		return;
-	}
-	text_append(text, "'");
-	for (; *word != '\0'; word++)
-	{
-		if (*word == '\'')
-		{
-			text_append(text, "'\\''");
-		}
-		else
-		{
-			text_append_bytes(text, word, 1);
-		}
-	}
-	text_append(text, "'");
-}
-
 static void
 append_given(Text *text, const Options *options, const OptionRow *row)
 {
@@ -844,7 +819,7 @@ append_given(Text *text, const Options *options, const OptionRow *row)
 			}
 			else
 			{
-				options_quote(text, *(const char *const *) (const void *) member);
+				text_append_word(text, *(const char *const *) (const void *) member);
 			}
 			break;
 	}

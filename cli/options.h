@@ -94,7 +94,4 @@ extern bool options_fit(Options *options, int command, const char *name) MUST_CH
 
 extern void options_print_help(FILE *stream, int commands); /* those of any of these */
 
-/* Append `word` as a shell takes it for one word. */
-extern void options_quote(Text *text, const char *word);
-
 #endif

@@ -65,7 +65,7 @@ command_replay(Text *text, const Options *options, const char *name, const char 
 	for (int i = 0; i < word_count; i++)
 	{
 		text_append(text, " ");
-		options_quote(text, words[i]);
+		text_append_word(text, words[i]);
 	}
 	text_append(text, "%s", text_get(&options->replay));
 }

@@ -29,7 +29,7 @@ replay_of(const Options *options, const char *file)
 	Text text = {0};
 
 	text_append(&text, "./run.sh spec ");
-	options_quote(&text, file);
+	text_append_word(&text, file);
 	text_append(&text, "%s", text_get(&options->alike));
 	return text.data;
 }

@@ -407,6 +407,31 @@ text_append_bytes(Text *text, const char *bytes, size_t length)
 }
 
 void
+text_append_word(Text *text, const char *word)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./:,@%=";
+
+	if (word[0] != '\0' && strspn(word, plain) == strlen(word))
+	{
+		text_append(text, "%s", word);
+		return;
+	}
+	text_append(text, "'");
+	for (; *word != '\0'; word++)
+	{
+		if (*word == '\'')
+		{
+			text_append(text, "'\\''");
+		}
+		else
+		{
+			text_append_bytes(text, word, 1);
+		}
+	}
+	text_append(text, "'");
+}
+
+void
 text_clear(Text *text)
 {
 	text->length = 0;

@@ -129,7 +129,8 @@ struct Text
 extern void text_append(Text *text, const char *format, ...) PRINTF_LIKE(2, 3);
 extern void text_append_va(Text *text, const char *format, va_list args) PRINTF_LIKE(2, 0);
 extern void text_append_bytes(Text *text, const char *bytes, size_t length);
-extern void text_clear(Text *text); /* keeps the memory */
+extern void text_append_word(Text *text, const char *word); /* as a shell takes it for one word */
+extern void text_clear(Text *text);                         /* keeps the memory */
 extern void text_free(Text *text);
 extern const char *text_get(const Text *text); /* "" when empty */
 

@@ -234,9 +234,17 @@ extern void session_raw_listen(Session *session, NoticeListener listener, void *
 /* Run statements and wait; the last result, or the first error. The caller frees. */
 extern SqlResult *session_raw_execute(Session *session, const char *sql) MUST_CHECK;
 
+/* The same, but what has not ended by then is ended, as by session_raw_next_by(). */
+extern SqlResult *session_raw_execute_by(Session *session, const char *sql, Deadline deadline) MUST_CHECK;
+
 extern bool session_raw_send(Session *session, const char *sql) MUST_CHECK; /* one message, and back at once */
 extern bool session_raw_busy(Session *session);                             /* session_raw_next() would wait */
 extern SqlResult *session_raw_next(Session *session) MUST_CHECK; /* caller frees; NULL after the last; ends a COPY */
+/*
+ * The next result, by then: what takes longer, or a second longer than an interrupt, is cancelled; what does not heed that
+ * is cut off, and the connection with it. Either comes as an error result.
+ */
+extern SqlResult *session_raw_next_by(Session *session, Deadline deadline) MUST_CHECK;
 extern bool session_raw_cancel(Session *session, char *why, size_t size) MUST_CHECK;
 
 typedef enum

@@ -387,6 +387,22 @@ START_TEST(texts_grow)
 }
 END_TEST
 
+START_TEST(a_word_is_quoted_for_the_shell)
+{
+	Text text = {0};
+
+	text_append_word(&text, "32-K");
+	ck_assert_str_eq(text_get(&text), "32-K");
+	text_clear(&text);
+	text_append_word(&text, "a b'c");
+	ck_assert_str_eq(text_get(&text), "'a b'\\''c'");
+	text_clear(&text);
+	text_append_word(&text, "");
+	ck_assert_str_eq(text_get(&text), "''");
+	text_free(&text);
+}
+END_TEST
+
 START_TEST(memory_is_zeroed_and_grows)
 {
 	unsigned char *bytes = memory_get(100);
@@ -539,6 +555,7 @@ add_tests(TCase *tcase)
 	tcase_add_test(tcase, an_interrupt_is_seen_while_it_is_blocked);
 	tcase_add_test(tcase, an_interrupt_is_not_inherited);
 	tcase_add_test(tcase, texts_grow);
+	tcase_add_test(tcase, a_word_is_quoted_for_the_shell);
 	tcase_add_test(tcase, memory_is_zeroed_and_grows);
 	tcase_add_test(tcase, numbers_are_whole_and_within_range);
 	tcase_add_test(tcase, the_nearest_name_is_found);

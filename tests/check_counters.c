@@ -1161,7 +1161,7 @@ START_TEST(the_nine_questions)
 		printed,
 		"  4. Rows that were there before it are filled: no\n     of 2 counted, 2 are wrong: 1 of them NULL, 1 too small, 0 without a row\n");
 	assert_has(printed, "  5. One record can be repaired, again and again: yes\n");
-	assert_has(printed, "  6. All can be repaired in portions: yes\n");
+	assert_has(printed, "  6. All can be repaired in portions: no\n");
 	assert_has(printed, "  7. There is a dry run, or a report of what differs: yes\n");
 	assert_has(printed, "  8. The repair is safe to run again: yes\n");
 	assert_has(printed,
@@ -1217,6 +1217,41 @@ START_TEST(answers_that_are_no)
 }
 END_TEST
 
+/* What no role could write, and writers for whom there are no portions. */
+START_TEST(answers_about_what_cannot_be_repaired)
+{
+	static const struct
+	{
+		const char *target, *column, *writers, *five, *six;
+	} cases[] = {
+		{"par", "n", "same_transaction", "again: yes", "portions: yes"},
+		{"par", "doubled", "same_transaction", "again: no\n     the column cannot be written", "portions: no"},
+		{"copy", "n", "same_transaction", "again: no\n     the column cannot be written", "portions: no"},
+		{"par", "n", "separate_transaction", "again: yes\n     counters repair --mode maintenance --id KEY",
+		 "portions: no\n     with these writers, maintenance alone is right"},
+	};
+
+	ck_assert(session_execute(
+		lab, "CREATE TABLE par (id int PRIMARY KEY, n int, doubled int GENERATED ALWAYS AS (id * 2) STORED);"
+			 "CREATE TABLE ch (id int); CREATE MATERIALIZED VIEW copy AS SELECT id, n FROM par"));
+	for (size_t i = 0; i < LENGTH_OF(cases); i++)
+	{
+		char *text = string_format(
+			"counters:\n  - {name: m, target: %s, key: [id], column: %s, source: ch, source_key: [id], writers: %s}\n",
+			cases[i].target, cases[i].column, cases[i].writers);
+		char *path = write_config(text);
+		CountersRequest request = request_for(path);
+		char *printed = capture(counters_explain, &request, EXIT_CODE_PASS);
+
+		assert_has(printed, cases[i].five);
+		assert_has(printed, cases[i].six);
+		free(printed);
+		free(path);
+		free(text);
+	}
+}
+END_TEST
+
 START_TEST(init_writes_a_file_that_check_reads)
 {
 	char *path = string_format("%s/counters.yaml", folder);
@@ -1231,9 +1266,11 @@ START_TEST(init_writes_a_file_that_check_reads)
 		"CREATE TABLE media (id int PRIMARY KEY, usage_count int, like_count int, tag_count int, account int, name text);"
 		"CREATE TABLE media_usages (id int, media_id int REFERENCES media, deleted_at timestamptz);"
 		"CREATE TABLE \"Likes\" (who int, \"Media\" int REFERENCES media, again int REFERENCES media);"
-		"CREATE TABLE lonely (id int PRIMARY KEY, view_count int)"));
+		"CREATE TABLE lonely (id int PRIMARY KEY, view_count int);"
+		"CREATE TABLE \"Thread\" (id int PRIMARY KEY, \"postsCount\" int, discount int);"
+		"CREATE TABLE \"Post\" (\"threadId\" int REFERENCES \"Thread\")"));
 	printed = capture(counters_init, &request, EXIT_CODE_PASS);
-	assert_has(printed, "2 counters; look at each before you trust it\n");
+	assert_has(printed, "3 counters; look at each before you trust it\n");
 	ck_assert(file_read(path, &written));
 	assert_has(
 		text_get(&written),
@@ -1246,9 +1283,12 @@ START_TEST(init_writes_a_file_that_check_reads)
 	assert_has(text_get(&written), "#  or its source is \"Likes\", by [\"again\"]\n");
 	assert_has(text_get(&written), "#  perhaps:\n#  - name: media.tag_count\n");
 	assert_has(text_get(&written), "#  lonely.view_count: nothing references the table");
+	assert_has(text_get(&written),
+			   "    column: \"postsCount\"\n    source: \"\\\"Post\\\"\"\n    source_key: [\"threadId\"]\n");
 	ck_assert_ptr_null(strstr(text_get(&written), "account"));
+	ck_assert_ptr_null(strstr(text_get(&written), "discount"));
 	config = counter_config_read(path);
-	ck_assert(config != NULL && config->count == 2);
+	ck_assert(config != NULL && config->count == 3);
 	counter_config_free(config);
 	free(printed);
 	printed = capture(counters_check, &request, EXIT_CODE_PASS);
@@ -1312,6 +1352,7 @@ main(void)
 	tcase_add_test(commands, watch_ends_at_the_first_drift);
 	tcase_add_test(commands, the_nine_questions);
 	tcase_add_test(commands, answers_that_are_no);
+	tcase_add_test(commands, answers_about_what_cannot_be_repaired);
 	tcase_add_test(commands, init_writes_a_file_that_check_reads);
 	return suite_run(suite);
 }

@@ -70,14 +70,15 @@ assert_refused(const char *content, const char *where_and_what)
 
 START_TEST(a_file_that_is_right)
 {
-	CrashPlan *plan = read_plan("setup: |\n  CREATE TABLE a ();\n  CREATE TABLE b ();\n"
-								"setup_program: echo set up\n"
-								"program: psql -c 'x'\n"
-								"recover: [mend, 'a b']\n"
-								"concurrent: [beside]\n"
-								"invariants:\n  - name: one\n    sql: SELECT 1\n  - {name: two, sql: SELECT 2}\n"
-								"faults: [pause, kill-client]\n"
-								"timeout: 3\npause: 70\nsettle: 20\ntcp: true\nneeds: psql\nexpect: violation\n");
+	CrashPlan *plan =
+		read_plan("setup: |\n  CREATE TABLE a ();\n  CREATE TABLE b ();\n"
+				  "setup_program: echo set up\n"
+				  "program: psql -c 'x'\n"
+				  "recover: [mend, 'a b']\n"
+				  "concurrent: [beside]\n"
+				  "invariants:\n  - name: one\n    sql: SELECT 1\n  - {name: two, sql: SELECT 2}\n"
+				  "faults: [pause, kill-client]\n"
+				  "timeout: 3\npause: 70\nsettle: 20\ntcp: true\nneeds: psql\nexpect: violation\npoints: turns\n");
 
 	ck_assert_ptr_nonnull(plan);
 	ck_assert_str_eq(plan->id, "plan");
@@ -100,6 +101,7 @@ START_TEST(a_file_that_is_right)
 	ck_assert(plan->tcp);
 	ck_assert_str_eq(plan->needs, "psql");
 	ck_assert(plan->expects_violation);
+	ck_assert(plan->turns);
 	crash_plan_free(plan);
 }
 END_TEST
@@ -120,6 +122,7 @@ START_TEST(what_a_file_does_not_say)
 	ck_assert(!plan->tcp);
 	ck_assert_ptr_null(plan->needs);
 	ck_assert(!plan->expects_violation);
+	ck_assert(!plan->turns);
 	crash_plan_free(plan);
 }
 END_TEST
@@ -172,6 +175,7 @@ static const struct
 	{"program: x\n" ONCE "pause: 600001\n", "3:8: pause is a number from 1 to 600000, not 600001"},
 	{"program: x\n" ONCE "settle: -1\n", "3:9: settle is a number from 1 to 600000, not -1"},
 	{"program: x\n" ONCE "expect: trouble\n", "3:9: \"trouble\" is none of: clean, violation"},
+	{"program: x\n" ONCE "points: some\n", "3:9: \"some\" is none of: all, turns"},
 	{"program: x\n" ONCE "tcp: maybe\n", "3:6: \"maybe\" is none of: true, false"},
 	{"program: x\n" ONCE "faults: [cut, shoot]\n", "3:15: \"shoot\" is none of: kill-client, cut, stop-server, pause"},
 	{"program: x\n" ONCE "faults: cut\n", "3:9: Expecting SEQUENCE, got event: SCALAR"},
@@ -235,24 +239,43 @@ make_record(const char *line, ProxyMessage *record)
 	return count;
 }
 
-/* The points, written the same way with their number in the direction. */
+/* Written the same way with their number in the direction. */
 static void
-assert_points(const char *line, const char *expected)
+assert_are(const CrashPoints *points, const char *expected)
 {
-	ProxyMessage record[64];
-	CrashPoints points = {0};
 	Text got = {0};
 
-	crash_points_derive(record, make_record(line, record), &points);
-	for (int i = 0; i < points.count; i++)
+	for (int i = 0; i < points->count; i++)
 	{
-		const ProxyMessage *message = &points.points[i].message;
+		const ProxyMessage *message = &points->points[i].message;
 
 		text_append(&got, "%s%c%c%d", i > 0 ? " " : "", message->direction == FROM_CLIENT ? 'c' : 's',
 					message->type == PROXY_STARTUP ? '^' : message->type, (int) message->first);
 	}
 	ck_assert_str_eq(text_get(&got), expected);
 	text_free(&got);
+}
+
+static void
+assert_points(const char *line, const char *expected)
+{
+	ProxyMessage record[64];
+	CrashPoints points = {0};
+
+	crash_points_derive(record, make_record(line, record), &points);
+	assert_are(&points, expected);
+	crash_points_free(&points);
+}
+
+static void
+assert_ends(const char *line, const char *expected)
+{
+	ProxyMessage record[64];
+	CrashPoints points = {0};
+
+	crash_points_derive(record, make_record(line, record), &points);
+	crash_points_keep_ends(&points);
+	assert_are(&points, expected);
 	crash_points_free(&points);
 }
 
@@ -280,6 +303,15 @@ START_TEST(points_do_not_depend_on_how_directions_mix)
 	assert_points("c^ sR sZ cP cB cE cS s1 s2 sC sZ cP cS s1 sZ cX", expected);
 	assert_points("c^ sR sZ cP s1 cB s2 cE sC cS cP sZ cS cX s1 sZ", expected);
 	assert_points("c^ sR sZ cP cB cE cS cP cS cX s1 s2 sC sZ s1 sZ", expected);
+}
+END_TEST
+
+START_TEST(points_at_the_ends_of_turns)
+{
+	assert_ends("c^ sR sZ cP cB cD cE cS s1 s2 sT sD3 sC sZ cQ sC sC sZ cX",
+				"c^1 sR1 sZ2 cP2 cS6 s13 sZ10 cQ7 sC11 sZ13 cX8");
+	assert_ends("c^", "c^1");
+	assert_ends("", "");
 }
 END_TEST
 
@@ -884,6 +916,7 @@ make_suite(void)
 	tcase_set_timeout(points, 20);
 	tcase_add_test(points, points_of_a_record);
 	tcase_add_test(points, points_do_not_depend_on_how_directions_mix);
+	tcase_add_test(points, points_at_the_ends_of_turns);
 	tcase_add_test(points, a_program_whose_counts_differ_is_unstable);
 	tcase_add_test(points, a_text_that_differs_is_no_other_message);
 	tcase_add_test(points, all_pairs_in_order);

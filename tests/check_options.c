@@ -274,22 +274,6 @@ START_TEST(unknown_letter_and_combinations)
 }
 END_TEST
 
-START_TEST(quoting)
-{
-	Text text = {0};
-
-	options_quote(&text, "32-K");
-	ck_assert_str_eq(text_get(&text), "32-K");
-	text_clear(&text);
-	options_quote(&text, "a b'c");
-	ck_assert_str_eq(text_get(&text), "'a b'\\''c'");
-	text_clear(&text);
-	options_quote(&text, "");
-	ck_assert_str_eq(text_get(&text), "''");
-	text_free(&text);
-}
-END_TEST
-
 START_TEST(help_comes_from_the_table)
 {
 	char *text = NULL;
@@ -414,7 +398,6 @@ main(void)
 	tcase_add_test(tcase, refusals);
 	tcase_add_test(tcase, unknown_letter_and_combinations);
 	tcase_add_test(tcase, counters_have_options_of_their_own);
-	tcase_add_test(tcase, quoting);
 	tcase_add_test(tcase, help_comes_from_the_table);
 	tcase_add_test(tcase, options_of_other_commands);
 	tcase_add_test(tcase, selection);

@@ -561,6 +561,22 @@ start_and_stop_in_second_chunk(void)
 	return child;
 }
 
+/* A run that has found its keys and repaired none. */
+static pid_t
+start_and_pause(void)
+{
+	static char pause[64];
+	pid_t child;
+
+	ck_assert_int_lt(snprintf(pause, sizeof(pause), "%s/pause", folder), (int) sizeof(pause));
+	ck_assert(file_replace(pause, ""));
+	repair.pause_file = pause;
+	child = start_repair();
+	await_output("waits: ");
+	ck_assert_int_eq(unlink(pause), 0);
+	return child;
+}
+
 static void
 expect_forty_right(void)
 {
@@ -595,6 +611,75 @@ START_TEST(killed_and_resumed)
 	/* Once more, and nothing happens. */
 	expect_code(run_repair(), EXIT_CODE_PASS);
 	expect("SELECT count(*) FROM written", 40);
+}
+END_TEST
+
+/* Begun by one client and gone on with by another, which the environment tells to write times and bytes differently. */
+START_TEST(resumed_elsewhere)
+{
+	static const char *const said[] = {"PGTZ", "PGOPTIONS"};
+	static const char *const values[][2] = {{"UTC", "-c bytea_output=hex -c intervalstyle=postgres"},
+											{"Asia/Tokyo", "-c bytea_output=escape -c intervalstyle=iso_8601"}};
+
+	run_sql("CREATE TABLE tally (at timestamptz, who bytea, span interval, n integer, PRIMARY KEY (at, who, span));"
+			"INSERT INTO tally SELECT '2026-01-01 00:00+00'::timestamptz + g * interval '1 hour', '\\xff00', "
+			"g * interval '1 day', 9 FROM generate_series(1, 4) g;"
+			"CREATE TABLE facts AS SELECT at, who, span FROM tally");
+	write_file("counters:\n  - {name: tally.n, target: tally, key: [at, who, span], column: n, source: facts, "
+			   "source_key: [at, who, span], writers: same_transaction}\n");
+	repair.mode = modes[_i];
+	for (int client = 0; client < 2; client++)
+	{
+		for (size_t i = 0; i < LENGTH_OF(said); i++)
+		{
+			ck_assert_int_eq(setenv(said[i], values[client][i], 1), 0);
+		}
+		if (client == 0)
+		{
+			kill_repair(start_and_pause());
+		}
+		else
+		{
+			repair.resume = "last";
+			expect_code(run_repair(), EXIT_CODE_PASS);
+		}
+	}
+	expect_line("Updated: 4  Inserted: 0  Still drifted: 0  Changed meanwhile: 0\n");
+	ck_assert_ptr_null(strstr(text_get(&output), "late"));
+	expect("SELECT count(*) FROM tally WHERE n = 1", 4);
+	for (size_t i = 0; i < LENGTH_OF(said); i++)
+	{
+		unsetenv(said[i]);
+	}
+}
+END_TEST
+
+/* What the first reading could not tell is not forgotten by whoever goes on. */
+START_TEST(resumed_and_not_checkable)
+{
+	run_sql("CREATE TABLE tally (pid integer, n integer); INSERT INTO tally VALUES (1, 9), (2, 5), (2, 5);"
+			"INSERT INTO par VALUES (1), (2); INSERT INTO ch (pid) VALUES (1)");
+	write_file("counters:\n  - {name: tally.n, target: tally, key: [pid], column: n, source: ch, source_key: [pid], "
+			   "writers: same_transaction}\n");
+	kill_repair(start_and_pause());
+	await_gone();
+	repair.resume = "last";
+	expect_code(run_repair(), EXIT_CODE_INCONCLUSIVE);
+	expect_line("Updated: 1  Inserted: 0  Still drifted: 0");
+}
+END_TEST
+
+/* A row that was NULL when it was read again has no amount to be wrong by; once it has a number, the next pass measures it. */
+START_TEST(relative_without_an_amount)
+{
+	run_sql("INSERT INTO par VALUES (1, 5)");
+	repair.mode = "relative";
+	kill_repair(start_and_pause());
+	await_gone();
+	run_sql("UPDATE counterproof.drift SET remainder = 'none'");
+	repair.resume = "last";
+	expect_code(run_repair(), EXIT_CODE_PASS);
+	expect("SELECT n FROM par", 0);
 }
 END_TEST
 
@@ -763,6 +848,46 @@ START_TEST(a_row_that_cannot_be_had)
 }
 END_TEST
 
+/* A worker that gives up its key leaves those before it alone, which another worker holds. */
+START_TEST(what_is_given_up_is_one_key)
+{
+	Session *worker = must_open(database);
+	const char *given_up = "SELECT count(*) FROM counterproof.drift WHERE key = '{4}' AND outcome = 'busy'";
+	pid_t child;
+
+	five_rows();
+	kill_repair(start_and_pause());
+	await_gone();
+	ck_assert(session_execute(worker, "BEGIN; SELECT FROM counterproof.drift WHERE key = '{3}' FOR UPDATE"));
+	ck_assert(session_execute(other, "BEGIN; SELECT FROM par WHERE id = 4 FOR UPDATE"));
+	request.chunk = 1;
+	repair.resume = "last";
+	child = start_repair();
+	ck_assert(wait_until(given_up, deadline_in_ms(3 * WAIT_MS), probe_sql, (void *) given_up)); /* 20 times a second */
+	expect("SELECT count(*) FROM counterproof.drift WHERE key = '{3}' AND outcome IS NULL", 1);
+	ck_assert(session_execute(worker, "ROLLBACK"));
+	expect_code(await_repair(child), EXIT_CODE_FAIL);
+	ck_assert(session_execute(other, "ROLLBACK"));
+	expect_line("Updated: 1  Inserted: 0  Still drifted: 1");
+	expect("SELECT n FROM par WHERE id = 3", 3);
+	session_close(worker);
+}
+END_TEST
+
+/* A count that its column cannot hold is told of, and keeps none of the others from being repaired. */
+START_TEST(a_count_that_cannot_be_written)
+{
+	repair.mode = modes[_i];
+	run_sql("INSERT INTO par SELECT g, 9 FROM generate_series(1, 40) g; ALTER TABLE par ADD CHECK (id <> 17 OR n = 9);"
+			"INSERT INTO ch (pid) SELECT g FROM generate_series(1, 40) g");
+	expect_code(run_repair(), EXIT_CODE_FAIL);
+	expect_line("id=17 cannot be written: ");
+	expect_line("\"par_check\" (23514)\n");
+	expect_line("Updated: 39  Inserted: 0  Still drifted: 1");
+	expect("SELECT count(*) FROM par WHERE n = CASE id WHEN 17 THEN 9 ELSE 1 END", 40);
+}
+END_TEST
+
 
 /* --- outbox --- */
 
@@ -895,6 +1020,9 @@ repair_suite(void)
 	tcase_add_test(races, separate_transactions_in_maintenance);
 	tcase_add_test(races, a_baseline_beside_a_consumer);
 	tcase_add_loop_test(stopped, killed_and_resumed, 0, LENGTH_OF(modes) - 1);
+	tcase_add_loop_test(stopped, resumed_elsewhere, 0, LENGTH_OF(modes) - 1);
+	tcase_add_test(stopped, resumed_and_not_checkable);
+	tcase_add_test(stopped, relative_without_an_amount);
 	tcase_add_test(stopped, a_later_run_supersedes_one_that_stopped);
 	tcase_add_test(stopped, nobody_begins_beside_a_run);
 	tcase_add_test(stopped, an_interrupt_ends_after_the_chunk);
@@ -905,6 +1033,8 @@ repair_suite(void)
 	tcase_add_test(guards, a_pause_file_stops_it);
 	tcase_add_test(guards, an_unknown_lag_is_not_zero);
 	tcase_add_test(guards, a_row_that_cannot_be_had);
+	tcase_add_test(guards, what_is_given_up_is_one_key);
+	tcase_add_loop_test(guards, a_count_that_cannot_be_written, 0, LENGTH_OF(modes) - 1);
 	tcase_add_test(history, since_when);
 	tcase_add_test(history, since_which_events);
 	return suite;

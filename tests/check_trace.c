@@ -553,6 +553,11 @@ START_TEST(every_spoiled_clock_is_found)
 		text_free(&file);
 	}
 	ck_assert_int_eq(spoiled, EVENTS);
+	for (int i = 0; i < EVENTS; i++)
+	{
+		vclock_free(&clocks[i]);
+	}
+	text_free(&why);
 }
 END_TEST
 

@@ -30,7 +30,7 @@ red() { # case, files below sql/ (a pattern), edit for sed -E, part...
 	"$program" "$case" --sql "$work/sql" >"$work/output" 2>&1 || got=$?
 	((got == 1)) || fail "$case with '$edit' in $files: exit $got instead of 1"
 	for part; do
-		grep -F 'FAIL ' "$work/output" | grep -qF "$part" || fail "$case with '$edit' in $files: no FAIL of \"$part\""
+		grep -F 'FAIL ' "$work/output" | grep -F "$part" >/dev/null || fail "$case with '$edit' in $files: no FAIL of \"$part\""
 		rows=$((rows + 1))
 	done
 }
@@ -60,7 +60,7 @@ see() { # case
 }
 
 seen() { # step, part of the line of a check of it that must fail
-	awk -v "step=step     $1" '/^step /{on = $0 == step} on && /^FAIL /' "$work/output" | grep -qF "$2" ||
+	awk -v "step=step     $1" '/^step /{on = $0 == step} on && /^FAIL /' "$work/output" | grep -F "$2" >/dev/null ||
 		fail "step $1: no FAIL of \"$2\""
 	rows=$((rows + 1))
 }

@@ -34,7 +34,7 @@ judge() { # case, what was taken away, part of the line of a check that must fai
 	local got=0
 	"$program" "$1" >"$work/output" 2>&1 || got=$?
 	((got == 1)) || fail "$1 with $2: exit $got instead of 1"
-	grep -F 'FAIL ' "$work/output" | grep -qF "$3" || fail "$1 with $2: no FAIL of \"$3\""
+	grep -F 'FAIL ' "$work/output" | grep -F "$3" >/dev/null || fail "$1 with $2: no FAIL of \"$3\""
 	rows=$((rows + 1))
 }
 

@@ -148,7 +148,7 @@ append_mine(Text *sql, const Counter *counter)
 	text_append(sql, ") u(place, ");
 	counter_append_keys(sql, counter, NULL, NULL);
 	text_append(sql,
-				") CROSS JOIN LATERAL (SELECT x.ctid AS at, coalesce(x.remainder, x.diff) AS wrong "
+				") CROSS JOIN LATERAL (SELECT x.ctid AS at, NULLIF(coalesce(x.remainder, x.diff), 'none') AS wrong "
 				"FROM counterproof.drift x WHERE x.run = $%d AND x.place = u.place OFFSET 0) d)",
 				next);
 }
@@ -178,7 +178,7 @@ append_absolute(Text *sql, const Counter *counter)
 	append_close(sql);
 }
 
-/* Take off what the row was wrong by in the reading. Closing the key in the same transaction is what makes it once. */
+/* Take off what the row was wrong by in the reading, if it had a number to be wrong. Closing the key in the same transaction is what makes it once. */
 static void
 append_relative(Text *sql, const Counter *counter)
 {
@@ -192,7 +192,7 @@ append_relative(Text *sql, const Counter *counter)
 	append_mine(sql, counter);
 	text_append(
 		sql,
-		", written AS (UPDATE %s t SET %s = t.%s - m.wrong::numeric FROM now n JOIN mine m USING (key) WHERE t.%s IS NOT NULL AND ",
+		", written AS (UPDATE %s t SET %s = t.%s - m.wrong::numeric FROM now n JOIN mine m USING (key) WHERE t.%s IS NOT NULL AND m.wrong IS NOT NULL AND ",
 		counter->target.quoted, column, column, column);
 	counter_append_match_target(sql, counter, "t", "n");
 	text_append(sql,
@@ -360,6 +360,22 @@ in_the_way(Session *session)
 	return false;
 }
 
+/* Errors of a value, in a statement that writes many: out of range, against a constraint, refused by a trigger or a view. */
+static bool
+is_of_a_value(Session *session)
+{
+	static const char *const classes[] = {"22", "23", "44", "P0"};
+
+	for (size_t i = 0; i < LENGTH_OF(classes); i++)
+	{
+		if (strncmp(session_error(session)->sqlstate, classes[i], 2) == 0)
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
 static ChunkEnd
 chunk_end(Chunk *chunk, SqlStatus status)
 {
@@ -371,6 +387,10 @@ chunk_end(Chunk *chunk, SqlStatus status)
 		if (in_the_way(session))
 		{
 			return CHUNK_AGAIN;
+		}
+		if (is_of_a_value(session))
+		{
+			return CHUNK_REFUSED;
 		}
 	}
 	if (status != SQL_OK)
@@ -410,15 +430,65 @@ chunk_repair(Chunk *chunk, int64_t most)
 	return end;
 }
 
+/* Only while it is open, and nobody else has it. */
+static bool
+close_last(Chunk *chunk, const char *outcome, SqlResult **closed)
+{
+	Text sql = {0};
+	bool done;
+
+	text_append(&sql, "UPDATE counterproof.drift d SET outcome = $3 FROM (SELECT ctid AS at FROM counterproof.drift "
+					  "WHERE run = $1 AND place = $2 AND outcome IS NULL FOR UPDATE SKIP LOCKED) mine "
+					  "WHERE d.ctid = mine.at RETURNING ");
+	for (int i = 0; i < chunk->counter->key_count; i++)
+	{
+		text_append(&sql, "%skey[%d]", i > 0 ? ", " : "", i + 1);
+	}
+	done = session_query(chunk->session, closed, text_get(&sql),
+						 ARGS(arg_int(chunk->run->run), arg_int(chunk->places), arg_text(outcome)));
+	text_free(&sql);
+	chunk->from = chunk->places;
+	return done;
+}
+
 bool
 chunk_give_up(Chunk *chunk)
 {
-	bool done = session_query(chunk->session, NULL,
-							  "UPDATE counterproof.drift SET outcome = 'busy' WHERE run = $1 AND outcome IS NULL AND "
-							  "place > $2 AND place <= $3",
-							  ARGS(arg_int(chunk->run->run), arg_int(chunk->from), arg_int(chunk->places)));
+	SqlResult *closed;
 
-	chunk->from = chunk->places;
+	if (!close_last(chunk, "busy", &closed))
+	{
+		return false;
+	}
+	if (sql_rows(closed) > 0)
+	{
+		report_warning("%s: a key is held by others again and again: it stays as it is", chunk->run->counter);
+	}
+	sql_free(closed);
+	return true;
+}
+
+bool
+chunk_refuse(Chunk *chunk)
+{
+	const SqlError *error = session_error(chunk->session);
+	char *why = string_format("%s (%s)", error->message, error->sqlstate);
+	SqlResult *closed;
+	bool done = close_last(chunk, "refused", &closed);
+
+	if (done && sql_rows(closed) > 0)
+	{
+		Text key = {0};
+
+		key_append_row(&key, chunk->counter, closed, 0, 0);
+		report_error("%s: %s cannot be written: %s", chunk->run->counter, text_get(&key), why);
+		text_free(&key);
+	}
+	if (done)
+	{
+		sql_free(closed);
+	}
+	free(why);
 	return done;
 }
 

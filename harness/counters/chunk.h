@@ -27,14 +27,19 @@ typedef enum
 {
 	CHUNK_DONE = 1, /* committed; `keys` 0: there was none to claim above `from` */
 	CHUNK_AGAIN,    /* somebody was in the way, nothing changed: try again, with fewer */
+	CHUNK_REFUSED,  /* a key of it has a value that the server does not take, nothing changed */
 	CHUNK_FAILED    /* reported */
 } ChunkEnd;
 
 /* Repair at most `most` open keys above `from`, and move `from` behind them. */
 extern ChunkEnd chunk_repair(Chunk *chunk, int64_t most);
 
-/* The keys of the last chunk that ended CHUNK_AGAIN cannot be had: they stay drifted. false: reported. */
+/*
+ * The one key of the last chunk, which ended CHUNK_AGAIN or CHUNK_REFUSED, cannot be had, or not be written, which is told of: it stays
+ * drifted, and `from` moves behind it. false: reported.
+ */
 extern bool chunk_give_up(Chunk *chunk) MUST_CHECK;
+extern bool chunk_refuse(Chunk *chunk) MUST_CHECK;
 
 /* Read again `most` keys of the run above `from`, note what is wrong now, and move `from` behind them. false: reported. */
 extern bool chunk_look(Chunk *chunk, int64_t most) MUST_CHECK;

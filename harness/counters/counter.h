@@ -89,6 +89,10 @@ extern int key_list_args(const CounterKeyList *list, const Counter *counter,
 /* The columns of a key as the command line has them; false: not as many as the counter has, reported. */
 extern bool key_list_add_written(CounterKeyList *list, const Counter *counter, const char *written) MUST_CHECK;
 
+/* `id=42 part="a b"`, with the names of the file, on one line whatever is in it; of a row, its columns from `column` on. */
+extern void key_append(Text *text, const Counter *counter, const char *const key[COUNTER_KEY_MAX]);
+extern void key_append_row(Text *text, const Counter *counter, const SqlResult *result, int row, int column);
+
 
 /*
  * --- pieces of SQL, each a SELECT without parentheses around it ---

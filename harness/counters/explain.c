@@ -25,7 +25,7 @@ typedef struct
 	const Counter *counter;
 	const CounterSpec *spec;
 	int number;
-	bool may_update, may_insert;
+	bool may_update, may_insert, writable;
 } Explanation;
 
 static void answer(Explanation *explanation, const char *question, Answer said, const char *format, ...)
@@ -194,9 +194,10 @@ ask_filled(Explanation *explanation)
 static const char *
 hindrance(const Explanation *explanation)
 {
-	return explanation->finding->obstacle != NULL                          ? "it cannot even be checked"
-		   : !explanation->may_update                                      ? "this role may not UPDATE the column"
-		   : explanation->spec->writers == WRITERS_UNSAID                  ? "the file does not say who its writers are"
+	return explanation->finding->obstacle != NULL         ? "it cannot even be checked"
+		   : !explanation->writable                       ? "the column cannot be written: generated, or of a view"
+		   : !explanation->may_update                     ? "this role may not UPDATE the column"
+		   : explanation->spec->writers == WRITERS_UNSAID ? "the file does not say who its writers are"
 		   : explanation->spec->parent != NULL && !explanation->may_insert ? "this role may not INSERT missing rows"
 																		   : NULL;
 }
@@ -205,12 +206,17 @@ static void
 ask_repairs(Explanation *explanation)
 {
 	const char *hindered = hindrance(explanation);
+	bool portions = counter_mode_default(explanation->spec->writers) != NULL;
 	Answer can = hindered == NULL ? ANSWER_YES : ANSWER_NO;
 
 	answer(explanation, "One record can be repaired, again and again", can, "%s",
-		   hindered != NULL ? hindered : "counters repair --id KEY");
-	answer(explanation, "All can be repaired in portions", can, "%s",
-		   hindered != NULL ? hindered : "counters repair, a short transaction for each chunk");
+		   hindered != NULL ? hindered
+		   : portions       ? "counters repair --id KEY"
+							: "counters repair --mode maintenance --id KEY");
+	answer(explanation, "All can be repaired in portions", portions ? can : ANSWER_NO, "%s",
+		   hindered != NULL ? hindered
+		   : portions       ? "counters repair, a short transaction for each chunk"
+							: "with these writers, maintenance alone is right: one transaction for all");
 	answer(explanation, "There is a dry run, or a report of what differs",
 		   explanation->finding->obstacle == NULL ? ANSWER_YES : ANSWER_NO, "%s",
 		   explanation->finding->obstacle == NULL ? "counters check writes nothing; counters repair --dry-run"
@@ -273,6 +279,7 @@ read_privileges(Explanation *explanation)
 	{
 		explanation->may_update = sql_bool(result, 0, 0);
 		explanation->may_insert = sql_bool(result, 0, 1);
+		explanation->writable = sql_bool(result, 0, 2);
 		sql_free(result);
 	}
 }

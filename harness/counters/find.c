@@ -244,17 +244,6 @@ print_rows(Session *session, const Counter *counter, int limit)
 	return true;
 }
 
-/* Append `id=42`, of the columns of a row. */
-static void
-append_key(Text *line, const Counter *counter, const SqlResult *result, int row)
-{
-	for (int i = 0; i < counter->key_count; i++)
-	{
-		text_append(line, "%s%s=%s", i > 0 ? " " : "", counter->spec->key[i],
-					sql_is_null(result, row, i) ? "NULL" : sql_text(result, row, i));
-	}
-}
-
 static bool
 append_range(Session *session, const Counter *counter, Text *line)
 {
@@ -271,11 +260,11 @@ append_range(Session *session, const Counter *counter, Text *line)
 	{
 		return false;
 	}
-	append_key(line, counter, result, 0);
+	key_append_row(line, counter, result, 0, 0);
 	if (sql_rows(result) > 1)
 	{
 		text_append(line, " to ");
-		append_key(line, counter, result, 1);
+		key_append_row(line, counter, result, 1, 0);
 	}
 	sql_free(result);
 	return true;

@@ -122,11 +122,7 @@ print_since_row(const History *history, const SqlResult *since, int row)
 	Text line = {0};
 	bool read = true;
 
-	for (int i = 0; i < counter->key_count; i++)
-	{
-		text_append(&line, "%s%s=%s", i > 0 ? " " : "", counter->spec->key[i],
-					sql_is_null(since, row, 9 + i) ? "NULL" : sql_text(since, row, 9 + i));
-	}
+	key_append_row(&line, counter, since, row, 9);
 	if (sql_is_null(since, row, 0))
 	{
 		text_append(&line, "  wrong since before run %s (%s), the first that looked", sql_text(since, row, 3),

@@ -1,4 +1,4 @@
-/* Lists of keys on their way to the server. */
+/* Lists of keys on their way to the server, and keys as people read them. */
 #include <string.h>
 
 #include "counter.h"
@@ -109,4 +109,53 @@ key_list_add_written(CounterKeyList *list, const Counter *counter, const char *w
 		text_free(&columns[i]);
 	}
 	return count == counter->key_count;
+}
+
+
+/* --- for people --- */
+
+/* A text of someone else's: what would break the line, or look like the next field, is quoted. */
+static void
+append_value(Text *text, const char *value)
+{
+	if (value == NULL)
+	{
+		text_append(text, "NULL");
+		return;
+	}
+	if (value[0] != '\0' && strcspn(value, " \t\r\n\"\\=,") == strlen(value) && strcmp(value, "NULL") != 0)
+	{
+		text_append(text, "%s", value);
+		return;
+	}
+	text_append(text, "\"");
+	for (; *value != '\0'; value++)
+	{
+		unsigned char byte = (unsigned char) *value;
+
+		text_append(text, byte < ' ' || byte == 0x7f ? "\\x%02x" : byte == '"' || byte == '\\' ? "\\%c" : "%c", byte);
+	}
+	text_append(text, "\"");
+}
+
+void
+key_append(Text *text, const Counter *counter, const char *const key[COUNTER_KEY_MAX])
+{
+	for (int i = 0; i < counter->key_count; i++)
+	{
+		text_append(text, "%s%s=", i > 0 ? " " : "", counter->spec->key[i]);
+		append_value(text, key[i]);
+	}
+}
+
+void
+key_append_row(Text *text, const Counter *counter, const SqlResult *result, int row, int column)
+{
+	const char *key[COUNTER_KEY_MAX] = {NULL};
+
+	for (int i = 0; i < counter->key_count; i++)
+	{
+		key[i] = sql_is_null(result, row, column + i) ? NULL : sql_text(result, row, column + i);
+	}
+	key_append(text, counter, key);
 }

@@ -80,6 +80,28 @@ append_value(Text *text, const char *label, const char *value)
 	}
 }
 
+static void
+append_place(Text *text, const char *label, const CounterPlace *place)
+{
+	if (place != NULL)
+	{
+		text_append(text, " %s=%s.%s", label, place->table, place->column);
+	}
+}
+
+static void
+append_outbox(Text *text, const CounterOutboxSpec *outbox)
+{
+	append_value(text, "outbox", outbox->table);
+	append_names(text, " outbox_key", outbox->key, outbox->key_count);
+	append_value(text, "seq", outbox->seq);
+	append_value(text, "delta", outbox->delta);
+	append_value(text, "base_seq", outbox->base_seq);
+	append_place(text, "processed", outbox->processed);
+	append_place(text, "watermark", outbox->watermark);
+	append_place(text, "last", outbox->last);
+}
+
 void
 definition_append(Text *text, const CounterSpec *spec)
 {
@@ -101,7 +123,7 @@ definition_append(Text *text, const CounterSpec *spec)
 	append_value(text, "writers", counter_writers_name(spec->writers));
 	if (spec->outbox != NULL)
 	{
-		append_value(text, "outbox", spec->outbox->table);
+		append_outbox(text, spec->outbox);
 	}
 }
 
@@ -239,13 +261,23 @@ state_named(const char *name)
 	return RUN_SUPERSEDED;
 }
 
+/* The time zone in which it was begun: keys are kept as texts, and what the file says may depend on it. */
+static bool
+take_time_zone(Session *session, int64_t number)
+{
+	return session_query(session, NULL,
+						 "SELECT set_config('TimeZone', timezone, false) FROM counterproof.run WHERE run = $1",
+						 ARGS(arg_int(number)));
+}
+
 Run *
 run_load(Session *session, int64_t number)
 {
 	SqlResult *result;
 	Run *run = NULL;
 
-	if (!session_query(session, &result,
+	if (!take_time_zone(session, number) ||
+		!session_query(session, &result,
 					   "SELECT counter, definition, one_key, mode, state, pass FROM counterproof.run WHERE run = $1",
 					   ARGS(arg_int(number))))
 	{
@@ -378,7 +410,7 @@ run_share(Session *session, const Run *run)
 		report_error("run %lld was superseded", (long long) run->run);
 		return false;
 	}
-	return true;
+	return take_time_zone(session, run->run);
 }
 
 bool
@@ -404,10 +436,11 @@ run_summary(Session *session, const Run *run, RunSummary *summary)
 {
 	SqlResult *result;
 
-	if (!session_query(session, &result,
-					   "SELECT drifted, updated, inserted, healed, still_drifted, open, changed, found_late, late "
-					   "FROM counterproof.summary JOIN counterproof.run USING (run) WHERE run = $1",
-					   ARGS(arg_int(run->run))))
+	if (!session_query(
+			session, &result,
+			"SELECT drifted, updated, inserted, healed, still_drifted, open, changed, found_late, late, "
+			"coalesce(not_checkable, 0) FROM counterproof.summary JOIN counterproof.run USING (run) WHERE run = $1",
+			ARGS(arg_int(run->run))))
 	{
 		return false;
 	}
@@ -419,7 +452,8 @@ run_summary(Session *session, const Run *run, RunSummary *summary)
 							.open = sql_int(result, 0, 5),
 							.changed = sql_int(result, 0, 6),
 							.found_late = sql_int(result, 0, 7),
-							.late = sql_int(result, 0, 8)};
+							.late = sql_int(result, 0, 8),
+							.not_checkable = sql_int(result, 0, 9)};
 	sql_free(result);
 	return true;
 }

@@ -35,6 +35,7 @@ typedef struct
 typedef struct
 {
 	int64_t drifted, updated, inserted, healed, still_drifted, open, changed, found_late;
+	int64_t not_checkable;
 	int64_t late; /* keys written behind the reading that were looked at */
 } RunSummary;
 
@@ -52,7 +53,7 @@ extern Run *run_begin(Session *session, const Counter *counter, const CounterMod
 extern Run *run_begin_dry(Session *session, const Counter *counter, const CounterModeRow *mode,
 						  const char *one_key) MUST_CHECK;
 
-/* NULL: reported, there is none of this number. */
+/* The session takes the run's time zone. NULL: reported, there is none of this number. */
 extern Run *run_load(Session *session, int64_t number) MUST_CHECK;
 extern bool run_reload(Session *session, Run *run) MUST_CHECK; /* state and pass; false: reported */
 extern void run_free(Run *run);                                /* NULL allowed */
@@ -67,7 +68,7 @@ extern bool run_latest_open(Session *session, const char *counter, int64_t *numb
 extern bool run_enter(Session *session, Run *run, bool *alone) MUST_CHECK;
 extern bool run_open(Session *session, Run *run) MUST_CHECK;
 
-/* For each further session that works on it. false: reported. */
+/* For each further session that works on it, in the run's time zone. false: reported. */
 extern bool run_share(Session *session, const Run *run) MUST_CHECK;
 
 /* Between these, which wait for each other, one session ends a pass. false: reported, or interrupted. */

@@ -173,6 +173,13 @@ print_backfill(const Job *job)
 	return true;
 }
 
+/* The codes in their order: 1, 3, 4, 0. */
+static ExitCode
+judge(ExitCode code, int64_t not_checkable)
+{
+	return not_checkable > 0 ? counters_worse(code, EXIT_CODE_INCONCLUSIVE) : code;
+}
+
 static ExitCode
 print_end(const Job *job)
 {
@@ -194,7 +201,7 @@ print_end(const Job *job)
 		printf("  Found late: %lld", (long long) summary.found_late);
 	}
 	printf("\n");
-	return summary.still_drifted > 0 ? EXIT_CODE_FAIL : EXIT_CODE_PASS;
+	return judge(summary.still_drifted > 0 ? EXIT_CODE_FAIL : EXIT_CODE_PASS, summary.not_checkable);
 }
 
 static void
@@ -417,15 +424,6 @@ work_in_maintenance(Job *job)
 
 /* --- one counter --- */
 
-/* The codes in their order: 1, 3, 4, 0. */
-static ExitCode
-judge(const Job *job, ExitCode code)
-{
-	bool unchecked = totals_not_checkable(&job->found.totals) > 0;
-
-	return unchecked ? counters_worse(code, EXIT_CODE_INCONCLUSIVE) : code;
-}
-
 static bool
 record_dry(Job *job)
 {
@@ -457,7 +455,7 @@ run_dry(Job *job)
 	}
 	print_would(job);
 	wrong = totals_drifted(&job->found.totals) + job->found.totals.keys[CLASS_MISSING] > 0;
-	return judge(job, wrong ? EXIT_CODE_FAIL : EXIT_CODE_PASS);
+	return judge(wrong ? EXIT_CODE_FAIL : EXIT_CODE_PASS, totals_not_checkable(&job->found.totals));
 }
 
 /* The run asked for, or a new one. *alone: its keys are still to be found. NULL: reported. */
@@ -532,7 +530,7 @@ run_real(Job *job, int64_t number)
 	{
 		return print_end(job);
 	}
-	return judge(job, job->mode->mode == MODE_MAINTENANCE ? work_in_maintenance(job) : work(job, alone));
+	return job->mode->mode == MODE_MAINTENANCE ? work_in_maintenance(job) : work(job, alone);
 }
 
 /* The run that is meant: *number 0 for a new one. false: reported. */

@@ -148,38 +148,10 @@ counter_scan(Session *session, const Counter *counter, CounterKeys keys, const S
 
 /* --- one line --- */
 
-/* A text of someone else's: what would break the line, or look like the next field, is quoted. */
-static void
-append_value(Text *text, const char *value)
-{
-	if (value == NULL)
-	{
-		text_append(text, "NULL");
-		return;
-	}
-	if (value[0] != '\0' && strcspn(value, " \t\r\n\"\\=,") == strlen(value) && strcmp(value, "NULL") != 0)
-	{
-		text_append(text, "%s", value);
-		return;
-	}
-	text_append(text, "\"");
-	for (; *value != '\0'; value++)
-	{
-		unsigned char byte = (unsigned char) *value;
-
-		text_append(text, byte < ' ' || byte == 0x7f ? "\\x%02x" : byte == '"' || byte == '\\' ? "\\%c" : "%c", byte);
-	}
-	text_append(text, "\"");
-}
-
 void
 drift_append(Text *text, const Counter *counter, const CounterDrift *drift)
 {
-	for (int i = 0; i < counter->key_count; i++)
-	{
-		text_append(text, "%s%s=", i > 0 ? " " : "", counter->spec->key[i]);
-		append_value(text, drift->key[i]);
-	}
+	key_append(text, counter, drift->key);
 	if (drift->class == CLASS_ORPHAN || drift->class == CLASS_NO_PARENT)
 	{
 		text_append(text, " rows=%" PRId64, drift->rows);

@@ -15,6 +15,7 @@
 #define MOST_KEYS 20000
 #define GROWTH 4
 #define ATTEMPTS_MAX 20 /* of one key that somebody is in the way of */
+#define REFUSED_MAX 100 /* keys of one worker that cannot be written: more is no matter of single keys */
 #define AGAIN_FIRST_US 2000
 #define AGAIN_LAST_US 200000
 #define LONG_MS 604800000 /* only an interrupt ends the wait */
@@ -44,6 +45,8 @@ typedef struct
 	Chunk chunk;
 	int64_t most;
 	int attempts;
+	int refused;
+	bool told_slow;
 } Worker;
 
 
@@ -87,7 +90,36 @@ worker_size(Worker *worker, int64_t taken_ns)
 	}
 	most = worker->most * TARGET_MS / taken_ms;
 	most = most > worker->most * GROWTH ? worker->most * GROWTH : most;
+	if (most < 1 && !worker->told_slow)
+	{
+		worker->told_slow = true;
+		report_warning("%s: one key takes %lld ms: is there an index on what it is counted by?",
+					   worker->crew->run->counter, (long long) taken_ms);
+	}
 	worker->most = most < 1 ? 1 : most > MOST_KEYS ? MOST_KEYS : most;
+}
+
+static void
+worker_halve(Worker *worker)
+{
+	worker->most = worker->chunk.keys > 1 ? (worker->chunk.keys + 1) / 2 : 1;
+}
+
+/* A key of the chunk cannot be written: which one is found by halves. false: reported. */
+static bool
+worker_refused(Worker *worker)
+{
+	if (worker->chunk.keys > 1)
+	{
+		worker_halve(worker);
+		return true;
+	}
+	if (++worker->refused > REFUSED_MAX)
+	{
+		report_error("%s: more than %d keys cannot be written", worker->crew->run->counter, REFUSED_MAX);
+		return false;
+	}
+	return chunk_refuse(&worker->chunk);
 }
 
 /* Somebody was in the way of the chunk: half of it next time. false: it was one key, again and again. */
@@ -100,10 +132,9 @@ worker_again(Worker *worker)
 	if (worker->attempts >= ATTEMPTS_MAX)
 	{
 		worker->attempts = 0;
-		report_warning("%s: a key is held by others again and again: it stays as it is", worker->crew->run->counter);
 		return false;
 	}
-	worker->most = worker->chunk.keys > 1 ? (worker->chunk.keys + 1) / 2 : 1;
+	worker_halve(worker);
 	backoff_us(pause_us < AGAIN_LAST_US ? pause_us : AGAIN_LAST_US);
 	return true;
 }
@@ -176,6 +207,8 @@ worker_chunk(Worker *worker, bool *done)
 			return false;
 		case CHUNK_AGAIN:
 			return worker_again(worker) || chunk_give_up(&worker->chunk);
+		case CHUNK_REFUSED:
+			return worker_refused(worker);
 		case CHUNK_DONE:
 			break;
 	}

@@ -46,6 +46,7 @@ typedef struct
 	int *pause;
 	int *settle;
 	int *expect;
+	int *points;
 	int *tcp;
 } RawPlan;
 
@@ -62,6 +63,8 @@ static const cyaml_strval_t FAULTS[] = {
 
 /* libcyaml's own truth values take any word for true. */
 static const cyaml_strval_t TRUTHS[] = {{"true", 1}, {"false", 0}};
+
+static const cyaml_strval_t POINTS[] = {{"all", 0}, {"turns", 1}};
 
 static const cyaml_strval_t EXPECTATIONS[] = {{"clean", 0}, {"violation", 1}};
 
@@ -107,6 +110,8 @@ static const cyaml_schema_field_t OTHERS[] = {
 	CYAML_FIELD_INT_PTR("settle", OPTIONAL_POINTER, RawPlan, settle),
 	CYAML_FIELD_ENUM_PTR("expect", CYAML_FLAG_STRICT | OPTIONAL_POINTER, RawPlan, expect, EXPECTATIONS,
 						 (uint32_t) LENGTH_OF(EXPECTATIONS)),
+	CYAML_FIELD_ENUM_PTR("points", CYAML_FLAG_STRICT | OPTIONAL_POINTER, RawPlan, points, POINTS,
+						 (uint32_t) LENGTH_OF(POINTS)),
 	CYAML_FIELD_ENUM_PTR("tcp", CYAML_FLAG_STRICT | OPTIONAL_POINTER, RawPlan, tcp, TRUTHS,
 						 (uint32_t) LENGTH_OF(TRUTHS))};
 
@@ -361,6 +366,7 @@ plan_make(const char *path, const char *directory, const RawPlan *raw)
 	plan->pause_ms = said_or(raw->pause, PAUSE_MS);
 	plan->settle_ms = said_or(raw->settle, 0);
 	plan->expects_violation = said_or(raw->expect, 0) != 0;
+	plan->turns = said_or(raw->points, 0) != 0;
 	plan->tcp = said_or(raw->tcp, 0) != 0;
 	return plan;
 }

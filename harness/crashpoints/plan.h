@@ -39,6 +39,7 @@ typedef struct
 	int pause_ms;
 	int settle_ms;          /* 0: client_connection_check_interval stays off */
 	bool expects_violation; /* a program known to be wrong: that it is found is the pass */
+	bool turns;             /* of each turn, the points at its two ends */
 	bool tcp;
 } CrashPlan;
 

@@ -198,6 +198,33 @@ crash_points_compare(CrashPoints *points, const CrashPoints *other)
 	}
 }
 
+/* Whether one ends a turn and the other begins the next. */
+static bool
+turn_between(const CrashPoint *before, const CrashPoint *after)
+{
+	return before->message.connection != after->message.connection ||
+		   before->message.direction != after->message.direction;
+}
+
+void
+crash_points_keep_ends(CrashPoints *points)
+{
+	int kept = 0;
+	bool begins = true;
+
+	for (int i = 0; i < points->count; i++)
+	{
+		bool ends = i + 1 == points->count || turn_between(&points->points[i], &points->points[i + 1]);
+
+		if (begins || ends)
+		{
+			points->points[kept++] = points->points[i];
+		}
+		begins = ends;
+	}
+	points->count = kept;
+}
+
 bool
 crash_point_is(const CrashPoint *point, const ProxyMessage *message)
 {

@@ -33,6 +33,12 @@ extern void crash_points_derive(const ProxyMessage *record, size_t count, CrashP
 /* Another run of the same program: where it differs decides how points are found again. */
 extern void crash_points_compare(CrashPoints *points, const CrashPoints *other);
 
+/*
+ * Of each turn, what one side sends before the other answers, keep the first and the last point. Call it last: what is compared
+ * is all of a run.
+ */
+extern void crash_points_keep_ends(CrashPoints *points);
+
 /* Is this message, which was held for it, the point? */
 extern bool crash_point_is(const CrashPoint *point, const ProxyMessage *message);
 

@@ -407,6 +407,10 @@ trial_reference(Site *site, CrashPoints *points, TrialOutcome *outcome)
 			trial_close(&trial);
 		}
 	}
+	if (done && site_plan(site)->turns)
+	{
+		crash_points_keep_ends(points);
+	}
 	return done;
 }
 

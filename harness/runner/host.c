@@ -341,6 +341,24 @@ say_verdict(const Host *host, const TraceVerdict *verdict)
 	}
 }
 
+/* Not file_replace(): nobody else reads it, and it need not be on disk, for which a case would wait. */
+static bool
+write_execution(const char *path, const Text *execution)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	bool done = fd >= 0 && file_write(fd, text_get(execution), execution->length);
+
+	if (!done)
+	{
+		report_error("cannot write %s: %s", path, strerror(errno));
+	}
+	if (fd >= 0)
+	{
+		close(fd);
+	}
+	return done;
+}
+
 /* Whatever became of the case: one that was killed is the one whose picture is wanted. */
 static void
 conclude_trace(const Host *host)
@@ -352,8 +370,7 @@ conclude_trace(const Host *host)
 
 	if (access(record, F_OK) == 0)
 	{
-		if (!trace_conclude(record, &execution, &verdict) ||
-			(execution.length > 0 && !file_replace(file, text_get(&execution))))
+		if (!trace_conclude(record, &execution, &verdict) || !write_execution(file, &execution))
 		{
 			say_broken(host, "its trace cannot be concluded");
 		}

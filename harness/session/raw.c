@@ -6,9 +6,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define US_PER_S 1000000
 #define NS_PER_US 1000
+#define LOOK_UP_US 100000   /* so often an interrupt is looked for */
+#define INTERRUPTED_MS 1000 /* for what is under way to end by itself */
+#define HEED_MS 3000        /* for a cancelled statement to end */
 
 
 /* --- life --- */
@@ -136,6 +140,60 @@ session_raw_next(Session *session)
 	kind = PQresultStatus(pg);
 	session->copying = pg != NULL && (kind == PGRES_COPY_IN || kind == PGRES_COPY_OUT) ? kind : PGRES_EMPTY_QUERY;
 	return (SqlResult *) pg;
+}
+
+/* Until the next result can be had without a wait. */
+static void
+await_result(Session *session, Deadline deadline)
+{
+	bool pressed = false;
+	bool cancelled = false;
+	char why[256];
+
+	while (PQisBusy(session->pg) != 0 && session_raw_await(session, LOOK_UP_US) != ARRIVAL_FAILED)
+	{
+		if (!pressed && interrupt_presses())
+		{
+			pressed = true;
+			deadline = deadline_earlier(deadline, deadline_in_ms(INTERRUPTED_MS));
+		}
+		if (!deadline_passed(deadline))
+		{
+			continue;
+		}
+		if (cancelled || !session_raw_cancel(session, why, sizeof(why)))
+		{
+			(void) shutdown(PQsocket(session->pg), SHUT_RDWR);
+		}
+		cancelled = true;
+		deadline = deadline_in_ms(HEED_MS);
+	}
+}
+
+SqlResult *
+session_raw_next_by(Session *session, Deadline deadline)
+{
+	await_result(session, deadline);
+	return session_raw_next(session);
+}
+
+/* A COPY is ended as PQexec() ends it: by the next result that is asked for. */
+SqlResult *
+session_raw_execute_by(Session *session, const char *sql, Deadline deadline)
+{
+	SqlResult *last = NULL;
+	SqlResult *next;
+
+	if (!session_raw_send(session, sql))
+	{
+		return session_raw_execute(session, sql); /* says why, as a result */
+	}
+	while ((next = session_raw_next_by(session, deadline)) != NULL)
+	{
+		sql_free(last);
+		last = next;
+	}
+	return last;
 }
 
 bool

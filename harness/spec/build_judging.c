@@ -226,6 +226,7 @@ build_explore(Reading *reading, const char *word, int number, SpecPlace place)
 	if (kind == EXPLORE_NONE)
 	{
 		explore->faults = true;
+		explore->faults_place = place;
 		return true;
 	}
 	explore->kind = kind;

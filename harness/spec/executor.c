@@ -850,10 +850,21 @@ conclude_block(Executor *executor, const Session *connection, SqlResult *result,
 	return kind == RESULT_ROWS || kind == RESULT_COMMAND;
 }
 
+Deadline
+executor_deadline(const Executor *executor)
+{
+	return (Deadline){.at_ns = time_now_ns() + executor->config.step_limit_us * NS_PER_US};
+}
+
+/* isolationtester waits as long as it takes. */
 static bool
 run_block(Executor *executor, Session *connection, const SpecBlock *block, const char *what, const char *of)
 {
-	return conclude_block(executor, connection, session_raw_execute(connection, block->sql), what, of);
+	Deadline deadline = executor_deadline(executor);
+	SqlResult *result = executor->config.survives ? session_raw_execute_by(connection, block->sql, deadline)
+												  : session_raw_execute(connection, block->sql);
+
+	return conclude_block(executor, connection, result, what, of);
 }
 
 /* What a session holds beyond its steps would block others: transactions, and advisory locks of the session. */
@@ -973,8 +984,7 @@ end_left_turns(Executor *executor)
 	}
 }
 
-/* What is left after a failed teardown is the next setup's to complain about. */
-void
+bool
 executor_tear_down(Executor *executor)
 {
 	const Spec *spec = executor->spec;
@@ -1001,10 +1011,7 @@ executor_tear_down(Executor *executor)
 			roll_back(&executor->seats[i]);
 		}
 	}
-	if (spec->teardown != NULL)
-	{
-		(void) run_block(executor, executor->control, spec->teardown, "teardown", NULL);
-	}
+	return spec->teardown == NULL || run_block(executor, executor->control, spec->teardown, "teardown", NULL);
 }
 
 static void
@@ -1301,6 +1308,6 @@ executor_run(Executor *executor, const SpecTurn *const *turns, int count)
 	{
 		return false;
 	}
-	executor_tear_down(executor);
+	(void) executor_tear_down(executor); /* what it leaves is the next setup's to complain about */
 	return true;
 }

@@ -48,7 +48,8 @@ extern void executor_tell(Executor *executor, void *context); /* to another than
 extern bool executor_set_up(Executor *executor) MUST_CHECK;
 extern bool executor_launch(Executor *executor, const SpecTurn *turn) MUST_CHECK;
 extern bool executor_drain(Executor *executor) MUST_CHECK; /* until no step is under way */
-extern void executor_tear_down(Executor *executor); /* with `survives`, what a session left open is rolled back */
+/* With `survives`, what a session left open is rolled back. false: told, the file's own failed; a session's may. */
+extern bool executor_tear_down(Executor *executor);
 /* The parts of a setup. */
 extern bool executor_set_up_all(Executor *executor) MUST_CHECK;                  /* of the whole file */
 extern bool executor_set_up_session(Executor *executor, int session) MUST_CHECK; /* a lost one is left alone */
@@ -64,6 +65,7 @@ extern int executor_waiting(const Executor *executor);
 extern int executor_pid(const Executor *executor, int session);          /* of its backend, also of a lost one */
 extern Session *executor_session(const Executor *executor, int session); /* NULL: lost */
 extern Session *executor_control(const Executor *executor);
+extern Deadline executor_deadline(const Executor *executor); /* for a statement that begins now, as for a step */
 
 /* Whether the wait that this session is in leads into a deadlock, which the server will end. false: told. */
 extern bool executor_deadlocks(Executor *executor, int session, bool *deadlocks) MUST_CHECK;

@@ -108,6 +108,12 @@ multiply(uint64_t one, uint64_t other)
 	return product >= UINT64_MAX ? UINT64_MAX : (uint64_t) product;
 }
 
+static uint64_t
+add(uint64_t one, uint64_t other)
+{
+	return one > UINT64_MAX - other ? UINT64_MAX : one + other;
+}
+
 /* All orders of what is left: a product of binomials, built up so that every division comes out even. */
 static uint64_t
 count_orders(const int *left, int actors)
@@ -156,8 +162,7 @@ plan(Explore *explore)
 		uint64_t orders =
 			explore->kind == EXPLORE_SAMPLE ? (uint64_t) explore->number : count_root(explore, &explore->roots[i]);
 
-		explore->count.planned =
-			orders > UINT64_MAX - explore->count.planned ? UINT64_MAX : explore->count.planned + orders;
+		explore->count.planned = add(explore->count.planned, orders);
 	}
 }
 
@@ -402,7 +407,7 @@ skip(Walk *walk, const Trial *trial, int actor)
 	}
 	orders = count_orders(left, actors);
 	pthread_mutex_lock(&walk->explore->mutex);
-	walk->explore->count.skipped += orders;
+	walk->explore->count.skipped = add(walk->explore->count.skipped, orders);
 	pthread_mutex_unlock(&walk->explore->mutex);
 }
 
@@ -550,22 +555,36 @@ typedef struct
 	int fault_count, fault_next;
 } Replay;
 
+/* Names may have blanks in them: the longest that fits is meant; a word where none does. */
 static size_t
-word_length(const char *rest)
+word_length(const Spec *spec, const char *rest)
 {
-	return strcspn(rest, " ");
+	size_t longest = 0;
+
+	for (int i = 0; i < spec->step_count + spec->fault_count; i++)
+	{
+		const SpecStep *step = i < spec->step_count ? spec->steps[i] : spec->faults[i - spec->step_count];
+		size_t length = strlen(step->name);
+
+		if (length > longest && strncmp(rest, step->name, length) == 0 && (rest[length] == ' ' || rest[length] == '\0'))
+		{
+			longest = length;
+		}
+	}
+	return longest > 0 ? longest : strcspn(rest, " ");
 }
 
 static bool
-is_word(const char *rest, const char *name)
+is_word(const char *rest, size_t length, const char *name)
 {
-	return strlen(name) == word_length(rest) && strncmp(rest, name, word_length(rest)) == 0;
+	return strlen(name) == length && strncmp(rest, name, length) == 0;
 }
 
 static int
 replay_actor(const Replay *replay, const Trial *trial, uint64_t enabled)
 {
 	const Spec *spec = trial_spec(trial);
+	size_t length = word_length(spec, replay->rest);
 
 	for (int i = 0; i <= spec->session_count; i++)
 	{
@@ -577,7 +596,7 @@ replay_actor(const Replay *replay, const Trial *trial, uint64_t enabled)
 		}
 		step = i < spec->session_count ? spec->sessions[i]->steps[trial_record(trial)->parts[i].next]
 									   : replay->faults[replay->fault_next];
-		if (is_word(replay->rest, step->name))
+		if (is_word(replay->rest, length, step->name))
 		{
 			return i;
 		}
@@ -605,7 +624,7 @@ choose_again(void *context, const Trial *trial, uint64_t enabled)
 		return -1;
 	}
 	replay->fault_next += actor == trial_spec(trial)->session_count ? 1 : 0;
-	replay->rest += word_length(replay->rest);
+	replay->rest += word_length(trial_spec(trial), replay->rest);
 	replay->rest += strspn(replay->rest, " ");
 	return actor;
 }
@@ -615,14 +634,16 @@ find_faults(Replay *replay, const Spec *spec)
 {
 	for (const char *rest = replay->rest; *rest != '\0'; rest += strspn(rest, " "))
 	{
+		size_t length = word_length(spec, rest);
+
 		for (int i = 0; i < spec->fault_count && replay->fault_count < (int) LENGTH_OF(replay->faults); i++)
 		{
-			if (is_word(rest, spec->faults[i]->name))
+			if (is_word(rest, length, spec->faults[i]->name))
 			{
 				replay->faults[replay->fault_count++] = spec->faults[i];
 			}
 		}
-		rest += word_length(rest);
+		rest += length;
 	}
 }
 
@@ -637,8 +658,8 @@ explore_replay(Trial *trial, const char *order, bool (*after)(void *context, Tri
 	end = trial_explore(trial, replay.faults, replay.fault_count, &pilot);
 	if (end == TRIAL_GIVEN_UP || (end == TRIAL_DONE && *replay.rest != '\0'))
 	{
-		text_append(why, "%.*s cannot be next after: %s", (int) word_length(replay.rest), replay.rest,
-					text_get(&trial_record(trial)->order));
+		text_append(why, "%.*s cannot be next after: %s", (int) word_length(trial_spec(trial), replay.rest),
+					replay.rest, text_get(&trial_record(trial)->order));
 	}
 	return end;
 }

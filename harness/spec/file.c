@@ -78,6 +78,13 @@ check_sessions(const char *path, const Spec *spec)
 	return true;
 }
 
+static bool
+check_faults(const char *path, const Spec *spec)
+{
+	return !spec->explore.faults || spec->fault_count > 0 ||
+		   refuse(path, spec->explore.faults_place, "explore faults", "the file has none");
+}
+
 /* Of several the first in the file. */
 static bool
 check_used(const char *path, const Spec *spec)
@@ -126,7 +133,7 @@ spec_file_read(const char *path)
 
 	file->path = string_copy(path);
 	done = check_size(path) && file_read(path, &text) && check_bytes(path, &text) && read_spec(file, &text) &&
-		   check_sessions(path, file->spec) && check_used(path, file->spec);
+		   check_sessions(path, file->spec) && check_faults(path, file->spec) && check_used(path, file->spec);
 	text_free(&text);
 	if (!done)
 	{

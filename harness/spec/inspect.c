@@ -159,6 +159,19 @@ add_judged(Lane *lane, const SpecPermutation *permutation, bool serial)
 	text_free(&missed);
 }
 
+/* What a failed teardown leaves would be there in the next interleaving, beside what its setup makes. */
+static bool
+end_trial(Lane *lane)
+{
+	bool torn_down = trial_end(lane->trial);
+
+	if (!torn_down)
+	{
+		stop(lane->inspection, &lane->inspection->report->broken, text_get(&trial_record(lane->trial)->trouble));
+	}
+	return torn_down;
+}
+
 /* Judge what has just been run. Nothing is judged that a cancelled step has spoilt. */
 static void
 judge_done(Lane *lane, const SpecPermutation *permutation)
@@ -176,8 +189,7 @@ judge_done(Lane *lane, const SpecPermutation *permutation)
 	{
 		stop_broken(inspection);
 	}
-	trial_end(lane->trial);
-	if (!asked || (serial && !judge_serial(lane, &serial)))
+	if (!end_trial(lane) || !asked || (serial && !judge_serial(lane, &serial)))
 	{
 		return;
 	}
@@ -199,15 +211,15 @@ conclude(Lane *lane, TrialEnd end, const SpecPermutation *permutation)
 			judge_done(lane, permutation);
 			break;
 		case TRIAL_GIVEN_UP:
-			trial_end(lane->trial);
+			(void) end_trial(lane);
 			break;
 		case TRIAL_REFUSED:
 			stop(inspection, &inspection->report->refused, text_get(&trial_record(lane->trial)->trouble));
-			trial_end(lane->trial);
+			(void) trial_end(lane->trial);
 			break;
 		case TRIAL_STOPPED:
 			stop(inspection, &inspection->report->broken, text_get(&trial_record(lane->trial)->trouble));
-			trial_end(lane->trial);
+			(void) trial_end(lane->trial);
 			break;
 	}
 }
@@ -353,9 +365,9 @@ prepare(Lane *lane)
 		conclude(lane, end, NULL);
 		return;
 	}
-	if (any_reads(inspection->spec))
+	if (any_reads(inspection->spec) && !end_trial(lane))
 	{
-		trial_end(lane->trial);
+		return;
 	}
 	if (inspection->spec->observe != NULL && inspection->report->planned > 1 &&
 		!serials_prepare(inspection->serials, lane->runner, lane->judge, &why))

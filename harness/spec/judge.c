@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define ROWS_SHOWN 5
+#define NS_PER_MS ((int64_t) 1000000)
 #define STATEMENT "counterproof_%d" /* of a question, by its number */
 
 /* What is asked in one message, which costs one round trip however many there are. */
@@ -33,10 +34,12 @@ struct Judge
 
 /* --- life --- */
 
+/* Whoever judges changes nothing: what an invariant writes would be judged as if the sessions had written it. */
 static bool
 connect(Judge *judge)
 {
-	char *limit = string_format("SET lock_timeout = %" PRId64, judge->limit_ms);
+	char *limit =
+		string_format("SET lock_timeout = %" PRId64 "; SET default_transaction_read_only = on", judge->limit_ms);
 
 	session_close(judge->session);
 	judge->prepared = false;
@@ -163,6 +166,7 @@ drop_results(Questions *questions, int got)
 static bool
 send(Judge *judge, Questions *questions, int *got)
 {
+	Deadline deadline = {.at_ns = time_now_ns() + judge->limit_ms * NS_PER_MS};
 	SqlResult *result;
 
 	*got = 0;
@@ -170,7 +174,7 @@ send(Judge *judge, Questions *questions, int *got)
 	{
 		return false;
 	}
-	while ((result = session_raw_next(judge->session)) != NULL)
+	while ((result = session_raw_next_by(judge->session, deadline)) != NULL)
 	{
 		if (*got < questions->count)
 		{

@@ -212,15 +212,16 @@ run_order(const Research *research, const TestimonyPart *const *parts, int count
 		part_take(&testimony->parts[testimony->count++], parts[i]->session, &record->parts[parts[i]->session], -1,
 				  true);
 	}
-	if (*end == TRIAL_DONE)
+	if (*end != TRIAL_DONE || !trial_end(runner))
 	{
-		trial_end(runner);
-		*end = done ? TRIAL_DONE : record->unknown.length > 0 ? TRIAL_REFUSED : TRIAL_STOPPED;
-		text_append(research->why, "%s", *end == TRIAL_REFUSED ? text_get(&record->unknown) : "");
-	}
-	else
-	{
+		*end = TRIAL_STOPPED;
+		done = false;
 		text_append(research->why, "%s", text_get(&record->trouble));
+	}
+	else if (!done)
+	{
+		*end = record->unknown.length > 0 ? TRIAL_REFUSED : TRIAL_STOPPED;
+		text_append(research->why, "%s", text_get(&record->unknown));
 	}
 	if (!done)
 	{
@@ -267,7 +268,7 @@ key_of(const TestimonyPart *const *parts, int count)
 		text_append(&key, "|%d", parts[i]->session);
 		for (int k = 0; k < parts[i]->count; k++)
 		{
-			text_append(&key, " %s", parts[i]->steps[k]->name);
+			text_append(&key, "\n%s", parts[i]->steps[k]->name); /* no name has more than one line */
 		}
 	}
 	return key.data;
@@ -500,7 +501,7 @@ name_reader(const Research *research, const TestimonyPart **parts, int count, co
 
 /* Sessions that may have committed are in effect when their bit says so. */
 static int
-choose_parts(const Testimony *testimony, unsigned doubtful, const TestimonyPart **parts)
+choose_parts(const Testimony *testimony, uint64_t doubtful, const TestimonyPart **parts)
 {
 	int count = 0;
 
@@ -572,7 +573,7 @@ serials_judge(Serials *serials, const Testimony *testimony, Trial *runner, Judge
 	TrialEnd end = TRIAL_DONE;
 
 	verdict->explained = false;
-	for (unsigned doubtful = 0; end == TRIAL_DONE && !verdict->explained && doubtful >> testimony->doubtful_count == 0;
+	for (uint64_t doubtful = 0; end == TRIAL_DONE && !verdict->explained && doubtful >> testimony->doubtful_count == 0;
 		 doubtful++)
 	{
 		int count = choose_parts(testimony, doubtful, parts);

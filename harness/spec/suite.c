@@ -138,7 +138,12 @@ hear_progress(void *context, uint64_t done, uint64_t planned)
 static void
 say_replay(Run *run, const char *order)
 {
-	say(run, LINE_NOTE, true, "replay %s --order '%s'", run->selection->replays[run->cases[run->now].file], order);
+	Text quoted = {0};
+
+	text_append_word(&quoted, order);
+	say(run, LINE_NOTE, true, "replay %s --order %s", run->selection->replays[run->cases[run->now].file],
+		text_get(&quoted));
+	text_free(&quoted);
 }
 
 /* `before`: another that was violated, whose story was told; NULL: none. */
@@ -273,6 +278,13 @@ say_report(Run *run, SpecReport *report)
 
 /* --- a case --- */
 
+/* Where what is tried again is explored, too. */
+static bool
+begins_again(const SpecFile *file, SpecPart part)
+{
+	return file->spec->retry_count > 0 && (part == SPEC_EXPLORED || (part == SPEC_ALL && spec_file_explores(file)));
+}
+
 static void
 say_plan(Run *run, const Case *one)
 {
@@ -282,7 +294,8 @@ say_plan(Run *run, const Case *one)
 
 	planned = spec_file_planned(run->files[one->file], one->part, run->selection->run->seed, &exact);
 	append_count(&text, planned);
-	say(run, LINE_STEP, true, "interleavings to run: %s%s", exact ? "at most " : "more than ", text_get(&text));
+	say(run, LINE_STEP, true, "interleavings to run: %s%s%s", exact ? "at most " : "more than ", text_get(&text),
+		begins_again(run->files[one->file], one->part) ? ", and more when a session begins again" : "");
 	text_free(&text);
 }
 

@@ -129,6 +129,7 @@ typedef struct
 	SpecExploreKind kind;
 	int number;  /* of preemptions, or of samples */
 	bool faults; /* each at every place */
+	SpecPlace faults_place;
 } SpecExplore;
 
 struct Spec

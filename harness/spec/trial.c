@@ -151,6 +151,17 @@ hear_completes(void *context, const SpecTurn *turn, bool at_once)
 }
 
 static void
+take_end(Deed *deed, const char *tag)
+{
+	bool commits = strcmp(tag, "COMMIT") == 0;
+	bool rolls_back = strcmp(tag, "ROLLBACK") == 0;
+
+	deed->commits = deed->commits || commits;
+	deed->rolls_back = !commits && (deed->rolls_back || rolls_back);
+	deed->goes_on = deed->rolls_back && !rolls_back;
+}
+
+static void
 hear_result(void *context, const SqlResult *result)
 {
 	Trial *trial = context;
@@ -180,8 +191,7 @@ hear_result(void *context, const SqlResult *result)
 		append_line(&trial->record.story, complaint.primary != NULL ? complaint.primary : complaint.whole);
 		return;
 	}
-	deed->commits = deed->commits || strcmp(sql_tag(result), "COMMIT") == 0;
-	deed->rolls_back = strcmp(sql_tag(result), "ROLLBACK") == 0;
+	take_end(deed, sql_tag(result));
 }
 
 static void
@@ -419,6 +429,20 @@ decide(Part *part, bool in_effect)
 	}
 }
 
+/* What was rolled back by choice is as good as a read, and what follows it counts; what had failed is not. */
+static bool
+has_effect(const Part *part)
+{
+	const Deed *last = &part->deeds[part->deed_count - 1];
+	bool failed = false;
+
+	for (int i = part->decided; i < part->deed_count; i++)
+	{
+		failed = failed || part->deeds[i].sqlstate[0] != '\0';
+	}
+	return last->sqlstate[0] == '\0' && (!last->rolls_back || (last->goes_on && !failed));
+}
+
 /* The transaction that has just committed answered, step by step, what the refused attempt before it had answered. */
 static bool
 is_false_conflict(const Part *part)
@@ -505,7 +529,7 @@ conclude_deed(Trial *trial, int session)
 	part->open = block != BLOCK_NONE;
 	if (!part->open)
 	{
-		decide(part, deed->sqlstate[0] == '\0' && !deed->rolls_back);
+		decide(part, has_effect(part));
 	}
 	else if (deed->commits)
 	{
@@ -971,11 +995,13 @@ try_read(Trial *trial, const SpecStep *step)
 		return stop(trial);
 	}
 	sql_free(session_raw_execute(session, "SET TRANSACTION READ ONLY"));
-	result = session_raw_execute(session, step->sql);
+	result = session_raw_execute_by(session, step->sql, executor_deadline(trial->site.executor));
 	if (sql_kind(result) == RESULT_ERROR)
 	{
+		const char *why = sql_complaint(result).primary;
+
 		end = refuse(trial, step->place, "step %s is marked read, but in a read-only subtransaction it fails: %s",
-					 step->name, sql_complaint(result).primary);
+					 step->name, why != NULL ? why : "it ends its connection");
 	}
 	else if (session_raw_block(session) != BLOCK_OPEN)
 	{
@@ -1015,11 +1041,11 @@ trial_try_reads(Trial *trial)
 	return end == TRIAL_DONE ? finish(trial, true) : end;
 }
 
-void
+bool
 trial_end(Trial *trial)
 {
 	trial->telling = -1;
-	executor_tear_down(trial->site.executor);
+	return executor_tear_down(trial->site.executor);
 }
 
 

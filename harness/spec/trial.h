@@ -18,10 +18,11 @@ typedef struct
 	bool answered;
 	bool waited;     /* for another session */
 	bool dependency; /* refused for what it read and others wrote, or the other way around; by no row that both wrote */
-	bool commits;    /* a COMMIT, or a ROLLBACK, was answered */
-	bool rolls_back;
-	bool in_effect; /* of a transaction that has committed */
-	bool uncertain; /* the session was lost while it may have committed */
+	bool commits;    /* a COMMIT did */
+	bool rolls_back; /* the last end of a transaction was a ROLLBACK, or a COMMIT that had to be one */
+	bool goes_on;    /* and something else follows it in the same step */
+	bool in_effect;  /* of a transaction that has committed */
+	bool uncertain;  /* the session was lost while it may have committed */
 } Deed;
 
 /* What became of a session. */
@@ -110,7 +111,7 @@ extern TrialEnd trial_serial(Trial *trial, const SerialPart *parts, int count);
 /* Each step marked `read` once in a read-only subtransaction, in a serial order. TRIAL_REFUSED: one is more than a read. */
 extern TrialEnd trial_try_reads(Trial *trial);
 
-extern void trial_end(Trial *trial);
+extern bool trial_end(Trial *trial); /* false: the file's teardown failed, and the record's trouble says how */
 
 extern const Record *trial_record(const Trial *trial);
 extern const Spec *trial_spec(const Trial *trial);

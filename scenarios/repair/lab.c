@@ -87,6 +87,7 @@ tool_start(Scene *scene, const char *command, const char *file, const char *cons
 								   scene_sql(scene, config),
 								   "--server",
 								   scene_conninfo(scene)};
+	ProcessSpec program = {.argv = argv, .output_file = tool.output};
 	size_t count = 7;
 	Text line = {0};
 
@@ -96,7 +97,7 @@ tool_start(Scene *scene, const char *command, const char *file, const char *cons
 		text_append(&line, " %s", words[i]);
 	}
 	note(scene, "$ counterproof counters %s -c %s%s", command, file, text_get(&line));
-	tool.process = scene_start(scene, &(ProcessSpec){.argv = argv, .output_file = tool.output});
+	tool.process = scene_start(scene, &program);
 	text_free(&line);
 	free(config);
 	return tool;

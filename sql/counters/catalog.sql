@@ -51,6 +51,9 @@ PREPARE counters_triggers (bigint, text) AS
 	GROUP BY e.nth, e.event
 	ORDER BY e.nth;
 
--- Whether this role could repair: write the column, and add rows.
+-- Whether this role could repair: write the column, and add rows; and whether anybody could write it.
 PREPARE counters_privileges (bigint, text) AS
-	SELECT has_column_privilege($1::oid, $2, 'UPDATE') AS may_update, has_table_privilege($1::oid, 'INSERT') AS may_insert;
+	SELECT has_column_privilege($1::oid, $2, 'UPDATE') AS may_update, has_table_privilege($1::oid, 'INSERT') AS may_insert,
+		pg_column_is_updatable($1::oid::regclass, a.attnum, true) AND a.attgenerated = '' AS writable
+	FROM pg_attribute a
+	WHERE a.attrelid = $1::oid AND a.attname = $2;

@@ -9,14 +9,15 @@
 PREPARE counters_init AS
 	WITH counts AS (
 		SELECT c.oid AS target, a.attname AS count_column,
-			rtrim(regexp_replace(lower(a.attname), '^(num|n|cnt|count|nb|total)_|_?(count|counter|cnt|total|num)$', '', 'g'), 's') AS stem
+			rtrim(regexp_replace(s.name, '^(num|n|cnt|count|nb|total)_|_?(count|counter|cnt|total|num)$', '', 'g'), 's') AS stem
 		FROM pg_class c
 		JOIN pg_namespace n ON n.oid = c.relnamespace
 		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+		CROSS JOIN LATERAL (SELECT lower(regexp_replace(a.attname, '([a-z0-9])([A-Z])', E'\\1_\\2', 'g'))) s (name) -- postsCount, too
 		WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
 			AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_t%'
 			AND a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'numeric'::regtype)
-			AND lower(a.attname) ~ '^(num|n|cnt|count|nb|total)_|_(count|counter|cnt|total|num)$|^(count|counter|total|n)$'
+			AND s.name ~ '^(num|n|cnt|count|nb|total)_|_(count|counter|cnt|total|num)$|^(count|counter|total|n)$'
 			AND has_table_privilege(c.oid, 'SELECT')
 	), candidates AS (
 		SELECT k.*, f.conrelid AS source,

@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS counterproof.run (
 	counter text NOT NULL,
 	definition text NOT NULL, -- what the file said; a run is resumed under the same alone
 	mode text NOT NULL,
+	timezone text NOT NULL DEFAULT current_setting('TimeZone'), -- whoever goes on has it, too: for keys as texts, and for the file's SQL
 	one_key text, -- repair --id: it says nothing of other keys
 	state text NOT NULL DEFAULT 'finding'
 		CHECK (state IN ('finding', 'repairing', 'finished', 'superseded')),
