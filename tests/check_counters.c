@@ -1139,6 +1139,20 @@ START_TEST(watch_ends_at_the_first_drift)
 }
 END_TEST
 
+/* That the file of metrics cannot be written is told each round, and hides no drift. */
+START_TEST(watch_ends_at_drift_without_its_metrics)
+{
+	char *path = write_config(USAGES);
+	CountersRequest request = request_for(path);
+
+	metrics_path = string_format("%s/nowhere/metrics", folder);
+	ck_assert(session_execute(lab, MEDIA_TABLES "INSERT INTO media VALUES (1, 7)"));
+	free(capture(watch_until_drift, &request, EXIT_CODE_FAIL));
+	free(metrics_path);
+	free(path);
+}
+END_TEST
+
 START_TEST(the_nine_questions)
 {
 	char *path = write_config(SEPARATE);
@@ -1350,6 +1364,7 @@ main(void)
 	tcase_add_test(commands, check_prints_one_document);
 	tcase_add_test(commands, nobody_answers);
 	tcase_add_test(commands, watch_ends_at_the_first_drift);
+	tcase_add_test(commands, watch_ends_at_drift_without_its_metrics);
 	tcase_add_test(commands, the_nine_questions);
 	tcase_add_test(commands, answers_that_are_no);
 	tcase_add_test(commands, answers_about_what_cannot_be_repaired);

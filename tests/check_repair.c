@@ -417,6 +417,10 @@ END_TEST
 START_TEST(what_is_refused)
 {
 	five_rows();
+	repair.record = true;
+	expect_code(run_repair(), EXIT_CODE_USAGE);
+	expect_line("--record keeps what a dry run found: it goes with --dry-run");
+	repair.record = false;
 	repair.mode = "outbox";
 	expect_code(run_repair(), EXIT_CODE_USAGE);
 	expect_line("mode outbox is wrong for writers: same_transaction");
@@ -435,6 +439,21 @@ START_TEST(what_is_refused)
 	expect_code(run_repair(), EXIT_CODE_USAGE);
 	expect_line("repair has to know its writers");
 	expect("SELECT count(*) FROM pg_namespace WHERE nspname = 'counterproof'", 0);
+}
+END_TEST
+
+START_TEST(options_of_others)
+{
+	five_rows();
+	repair.yes = true;
+	expect_code(await_repair(start("check")), EXIT_CODE_USAGE);
+	expect_line("--yes is for counters repair");
+	repair.yes = false;
+	ck_assert_int_eq(setenv("COUNTERPROOF_UNTIL_DRIFT", "1", 1), 0);
+	expect_code(await_repair(start("check")), EXIT_CODE_USAGE);
+	expect_line("--until-drift is for counters watch");
+	expect_code(run_repair(), EXIT_CODE_USAGE);
+	unsetenv("COUNTERPROOF_UNTIL_DRIFT");
 }
 END_TEST
 
@@ -1013,6 +1032,7 @@ repair_suite(void)
 	tcase_add_test(found, names_and_keys_of_any_kind);
 	tcase_add_test(found, one_key_alone);
 	tcase_add_test(found, what_is_refused);
+	tcase_add_test(found, options_of_others);
 	tcase_add_test(found, relative_leaves_null);
 	tcase_add_loop_test(races, the_writer_was_first_and_commits, 0, LENGTH_OF(modes));
 	tcase_add_loop_test(races, the_writer_was_first_and_rolls_back, 0, LENGTH_OF(modes));
