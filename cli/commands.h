@@ -29,6 +29,13 @@ extern bool command_select(const Options *options, const char *const *words, int
 extern void command_replay(Text *text, const Options *options, const char *name, const char *const *words,
 						   int word_count);
 
+/*
+ * Files as ./run.sh of the checkout finds them, wherever they were named; and for each the command that runs it again. Free
+ * with paths_free().
+ */
+extern char **command_files_from_home(const Options *options, const char *const *files, int count);
+extern char **command_replays(const Options *options, const char *name, const char *const *files, int count);
+
 /* false: there is neither a server nor the binaries of one; reported (EXIT_CODE_BROKEN). */
 extern bool command_has_server(const Options *options) MUST_CHECK;
 

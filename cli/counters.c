@@ -73,16 +73,29 @@ option_of_repair(const CountersRepair *how)
 							 : NULL;
 }
 
+/* The same of watch; how often has a value always. */
+static const char *
+option_of_watch(const Options *options)
+{
+	return options->counters.until_drift ? "until-drift" : options->counters.metrics != NULL ? "prometheus" : NULL;
+}
+
+static bool
+is_for(const char *owner, const char *action, const char *option)
+{
+	if (option != NULL && strcmp(action, owner) != 0)
+	{
+		report_error("--%s is for counters %s", option, owner);
+		return false;
+	}
+	return true;
+}
+
 static bool
 possible(const Options *options, const char *action)
 {
-	const char *option = strcmp(action, "repair") == 0 ? NULL : option_of_repair(&options->counters.repair);
-
-	if (option != NULL)
-	{
-		report_error("--%s is for counters repair", option);
-	}
-	return option == NULL;
+	return is_for("repair", action, option_of_repair(&options->counters.repair)) &&
+		   is_for("watch", action, option_of_watch(options));
 }
 
 static const struct

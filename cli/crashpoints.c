@@ -2,43 +2,14 @@
  * crashpoints: hand the files over to the enumerator.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "commands.h"
-
-/* As ./run.sh of the checkout finds it: one that is named from another folder is named in full. The caller frees. */
-static char *
-name_from_home(const Options *options, const char *file)
-{
-	char here[PATH_MAX];
-	char absolute[PATH_MAX];
-
-	if ((getcwd(here, sizeof(here)) != NULL && strcmp(here, options->home) == 0) || realpath(file, absolute) == NULL)
-	{
-		return string_copy(file);
-	}
-	return string_copy(absolute);
-}
-
-/* The command for one of the files; the caller frees. */
-static char *
-replay_of(const Options *options, const char *file)
-{
-	Text text = {0};
-
-	text_append(&text, "./run.sh crashpoints ");
-	text_append_word(&text, file);
-	text_append(&text, "%s", text_get(&options->alike));
-	return text.data;
-}
 
 static ExitCode
 run_files(const Options *options, const RunnerConfig *config, const char *const *files, int count)
 {
-	char **replays = memory_get(sizeof(char *) * (size_t) count);
+	char **replays = command_replays(options, "crashpoints", files, count);
 	CrashSelection selection = {.run = config,
 								.first_point = options->points.first,
 								.last_point = options->points.last,
@@ -47,41 +18,24 @@ run_files(const Options *options, const RunnerConfig *config, const char *const 
 								.shard_index = options->shard.index,
 								.shard_count = options->shard.count,
 								.replays = (const char *const *) replays};
-	ExitCode code;
+	ExitCode code = crashpoints_run(&selection, files, count);
 
-	for (int i = 0; i < count; i++)
-	{
-		replays[i] = replay_of(options, files[i]);
-	}
-	code = crashpoints_run(&selection, files, count);
-	for (int i = 0; i < count; i++)
-	{
-		free(replays[i]);
-	}
-	free(replays);
+	paths_free(replays, (size_t) count);
 	return code;
 }
 
 static ExitCode
 run_named(const Options *options, RunnerConfig *config, const char *const *words, int word_count)
 {
-	char **names = memory_get(sizeof(char *) * (size_t) word_count);
+	char **names = command_files_from_home(options, words, word_count);
 	const char *const *files = (const char *const *) names;
 	Text replay = {0};
 	ExitCode code;
 
-	for (int i = 0; i < word_count; i++)
-	{
-		names[i] = name_from_home(options, words[i]);
-	}
 	command_replay(&replay, options, "crashpoints", files, word_count);
 	config->replay = text_get(&replay);
 	code = run_files(options, config, files, word_count);
-	for (int i = 0; i < word_count; i++)
-	{
-		free(names[i]);
-	}
-	free(names);
+	paths_free(names, (size_t) word_count);
 	text_free(&replay);
 	return code;
 }

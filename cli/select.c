@@ -2,7 +2,10 @@
  * What commands that run something have in common: from words and --shard to the cases they name, what stands in the
  * evidence as the way to do it again, and that there is a server at all.
  */
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "registry.h"
@@ -68,6 +71,49 @@ command_replay(Text *text, const Options *options, const char *name, const char 
 		text_append_word(text, words[i]);
 	}
 	text_append(text, "%s", text_get(&options->replay));
+}
+
+/* As ./run.sh of the checkout finds it: one that is named from another folder is named in full. The caller frees. */
+static char *
+name_from_home(const Options *options, const char *file)
+{
+	char here[PATH_MAX];
+	char absolute[PATH_MAX];
+
+	if ((getcwd(here, sizeof(here)) != NULL && strcmp(here, options->home) == 0) || realpath(file, absolute) == NULL)
+	{
+		return string_copy(file);
+	}
+	return string_copy(absolute);
+}
+
+char **
+command_files_from_home(const Options *options, const char *const *files, int count)
+{
+	char **names = memory_get(sizeof(char *) * (size_t) count);
+
+	for (int i = 0; i < count; i++)
+	{
+		names[i] = name_from_home(options, files[i]);
+	}
+	return names;
+}
+
+char **
+command_replays(const Options *options, const char *name, const char *const *files, int count)
+{
+	char **replays = memory_get(sizeof(char *) * (size_t) count);
+
+	for (int i = 0; i < count; i++)
+	{
+		Text text = {0};
+
+		text_append(&text, "./run.sh %s ", name);
+		text_append_word(&text, files[i]);
+		text_append(&text, "%s", text_get(&options->alike));
+		replays[i] = text.data;
+	}
+	return replays;
 }
 
 bool

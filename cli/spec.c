@@ -1,8 +1,6 @@
 /*
  * spec: hand the files over to the scenario language.
  */
-#include <stdlib.h>
-
 #include "commands.h"
 #include "spec.h"
 
@@ -22,36 +20,15 @@ possible(const Options *options, int word_count)
 	return true;
 }
 
-/* The command for one of the files; the caller frees. */
-static char *
-replay_of(const Options *options, const char *file)
-{
-	Text text = {0};
-
-	text_append(&text, "./run.sh spec ");
-	text_append_word(&text, file);
-	text_append(&text, "%s", text_get(&options->alike));
-	return text.data;
-}
-
 static ExitCode
 run_files(const Options *options, const RunnerConfig *config, const char *const *files, int count)
 {
-	char **replays = memory_get(sizeof(char *) * (size_t) count);
+	char **replays = command_replays(options, "spec", files, count);
 	SpecSelection selection = {
 		.run = config, .order = options->order, .each = options->each, .replays = (const char *const *) replays};
-	ExitCode code;
+	ExitCode code = spec_run_files(&selection, files, count);
 
-	for (int i = 0; i < count; i++)
-	{
-		replays[i] = replay_of(options, files[i]);
-	}
-	code = spec_run_files(&selection, files, count);
-	for (int i = 0; i < count; i++)
-	{
-		free(replays[i]);
-	}
-	free(replays);
+	paths_free(replays, (size_t) count);
 	return code;
 }
 
@@ -59,6 +36,7 @@ ExitCode
 command_spec(const Options *options, const char *const *words, int word_count)
 {
 	RunnerConfig config = options->runner;
+	char **names;
 	Text replay = {0};
 	ExitCode code;
 
@@ -74,9 +52,11 @@ command_spec(const Options *options, const char *const *words, int word_count)
 	{
 		notice_set_level(NOTICE_DEBUG);
 	}
-	command_replay(&replay, options, "spec", words, word_count);
+	names = command_files_from_home(options, words, word_count);
+	command_replay(&replay, options, "spec", (const char *const *) names, word_count);
 	config.replay = text_get(&replay);
-	code = run_files(options, &config, words, word_count);
+	code = run_files(options, &config, (const char *const *) names, word_count);
+	paths_free(names, (size_t) word_count);
 	text_free(&replay);
 	return code;
 }

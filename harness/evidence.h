@@ -79,6 +79,9 @@ typedef struct
 	int fired;            /* faults only */
 } EvidenceLine;
 
+/* Append as one line that is valid UTF-8 and valid in XML: newlines and tabs as blanks, the unprintable as #x07. */
+extern void visible_append(Text *text, const char *string);
+
 /* Its first word in output.txt, and what is appended to stand behind it. */
 extern const char *evidence_line_word(const EvidenceLine *line);
 extern void evidence_line_text(const EvidenceLine *line, Text *text);
@@ -137,6 +140,7 @@ extern const char *evidence_output_path(const Evidence *evidence);
  * Write the replay line (when something did not pass) and the SUMMARY, results.json, junit.xml and report.html, and move each
  * suite's folder into place. With interrupted, no SUMMARY and no results: what had been running stays visible.
  * `server_log` (may be NULL) is copied beside them when something did not pass or with keep. false: reported.
+ * Where only a page cannot be made, since what it is made of is not as it should be, all else is in place.
  */
 extern bool evidence_close(Evidence *evidence, const char *server_log, bool interrupted) MUST_CHECK;
 extern void evidence_free(Evidence *evidence); /* NULL allowed */

@@ -10,14 +10,18 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "proc.h"
+#include "rng.h"
 
 #define SLOTS_MAX 256
 #define PATH_BYTES 512
+#define RANDOM_LETTERS 6
+#define NAMES_MAX 100
 #define QUIET_MS 50      /* a server that is on its way up shows itself within this */
 #define PATIENCE_MS 5000 /* for an immediate shutdown */
 #define GIVE_UP_MS 8000
@@ -113,6 +117,40 @@ reaper_enter_directory(const char *directory)
 		atomic_store(&table[slot].kind, SLOT_DIRECTORY);
 	}
 	return slot;
+}
+
+int
+reaper_make_directory(char *path)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+	char *name = path + strlen(path) - RANDOM_LETTERS;
+
+	for (int i = 0; i < NAMES_MAX; i++)
+	{
+		uint64_t drawn = rng_random_seed();
+		int slot;
+
+		for (int k = 0; k < RANDOM_LETTERS; k++, drawn /= sizeof(letters) - 1)
+		{
+			name[k] = letters[drawn % (sizeof(letters) - 1)];
+		}
+		if (access(path, F_OK) == 0)
+		{
+			continue; /* somebody else's is not even entered */
+		}
+		slot = reaper_enter_directory(path);
+		if (slot < 0 || mkdir(path, 0700) == 0)
+		{
+			return slot;
+		}
+		reaper_leave(slot);
+		if (errno != EEXIST)
+		{
+			break;
+		}
+	}
+	report_error("cannot make the directory %s: %s", path, strerror(errno));
+	return -1;
 }
 
 void

@@ -26,6 +26,11 @@ extern pid_t reaper_pid(void);
  */
 extern int reaper_enter_group(pid_t group) MUST_CHECK;
 extern int reaper_enter_directory(const char *directory) MUST_CHECK; /* whose data directory is <directory>/data */
+/*
+ * Make one, open to its owner only: the XXXXXX that `path` ends with becomes letters that nothing is called by. It is entered
+ * before it is made, for a kill may come while the system makes it. A slot as above; -1: reported.
+ */
+extern int reaper_make_directory(char *path) MUST_CHECK;
 extern void reaper_leave(int slot);
 
 /*

@@ -11,7 +11,6 @@
 #include "base.h"
 
 #define REPORT_PAGE "report.html"
-#define REPORT_TRACE "trace.shiviz"
 
 typedef enum
 {

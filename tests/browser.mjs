@@ -5,7 +5,7 @@ import {execFileSync} from 'node:child_process';
 import {cpSync, mkdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {dirname, join, resolve} from 'node:path';
-import {fileURLToPath} from 'node:url';
+import {fileURLToPath, pathToFileURL} from 'node:url';
 
 const [program, folder] = process.argv.slice(2).map(path => resolve(path));
 const sample = join(dirname(fileURLToPath(import.meta.url)), 'report/sample');
@@ -19,7 +19,7 @@ function report(name, ...sources) {
 	mkdirSync(path, {recursive: true});
 	sources.forEach(source => cpSync(source, path, {recursive: true}));
 	execFileSync(program, ['report', path]);
-	return `file://${path}/report.html`;
+	return pathToFileURL(join(path, 'report.html')).href;
 }
 
 // Every complaint of a page is a failure: errors, warnings, and whatever it tried to fetch.
@@ -162,7 +162,7 @@ async function testCompare(browser) {
 	const text = readFileSync(join(sample, 'results.json'), 'utf8');
 	writeFileSync(join(path, 'results.json'), text.replace('"actual":"at least 50"', '"actual":"at least 49"').replace('"seed":"32"', '"seed":"33"'));
 	execFileSync(program, ['report', '--compare', join(folder, 'sample'), path]);
-	const page = await open(browser, `file://${path}/compare.html`);
+	const page = await open(browser, pathToFileURL(join(path, 'compare.html')).href);
 	assert.match(await page.locator('#changed').textContent(), /^1 case differs, 2 the same/);
 	assert.deepEqual(await page.locator('section[id="32-J"] tbody tr').evaluateAll(rows => rows.map(row => row.textContent)), ['samples taken while all ranat least 50at least 49 (expected at least 50)']);
 	assert.equal(await page.locator('tr', {hasText: 'seed'}).filter({hasText: '33'}).count(), 1);
@@ -256,7 +256,7 @@ async function testLong(browser) {
 		await page?.close();
 		page = await browser.newPage({viewport: {width: 1280, height: 900}});
 		const begin = performance.now();
-		await page.goto(`file://${path}/report.html#32-K`);
+		await page.goto(`${pathToFileURL(join(path, 'report.html')).href}#32-K`);
 		await page.waitForFunction(() => document.querySelector('.diagram canvas')?.height > 200);
 		opened = Math.min(opened, performance.now() - begin);
 	}

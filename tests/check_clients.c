@@ -9,26 +9,14 @@
 
 #include "proc.h"
 #include "session.h"
-#include "suite.h"
+#include "served_suite.h"
 
 #define DATABASE "check_clients"
 #define WAIT_MS 30000
 #define SETUP "like-setup --sql \"$COUNTERPROOF_SQL/like\" "
 
-static const char *server;
 static char *database;
 static Session *lab;
-
-static void
-server_execute(const char *sql)
-{
-	Session *session = session_open(server, DATABASE);
-
-	ck_assert_ptr_nonnull(session);
-	ck_assert(session_execute(session, "SET client_min_messages = warning"));
-	ck_assert(session_execute(session, sql));
-	session_close(session);
-}
 
 static void
 setup(void)
@@ -201,10 +189,8 @@ main(void)
 {
 	int failed;
 
-	server = getenv("COUNTERPROOF_TEST_CONNINFO");
-	if (server == NULL || getenv("COUNTERPROOF_SQL") == NULL || getenv("COUNTERPROOF_PROGRAMS") == NULL)
+	if (!suite_has_server((const char *const[]){WITH_SQL, WITH_PROGRAMS, NULL}))
 	{
-		fprintf(stderr, "COUNTERPROOF_TEST_CONNINFO, COUNTERPROOF_SQL and COUNTERPROOF_PROGRAMS must be set\n");
 		return EXIT_FAILURE;
 	}
 	database = string_format("%s dbname=" DATABASE, server);

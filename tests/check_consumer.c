@@ -5,7 +5,7 @@
  */
 #include "like.h"
 #include "proc.h"
-#include "suite.h"
+#include "served_suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -21,7 +21,6 @@
 #define WAIT_MS 20000
 #define ALL "DRAINED applied=120 covered=0 dup=0 watermark=120\n"
 
-static const char *server;
 static char *database;
 static char *like_folder;
 static char folder[] = "/tmp/check-consumer-XXXXXX"; /* has one for each test */
@@ -29,17 +28,6 @@ static Session *lab;
 
 
 /* --- fixtures --- */
-
-static void
-server_execute(const char *sql)
-{
-	Session *session = session_open(server, "check_consumer");
-
-	ck_assert_ptr_nonnull(session);
-	ck_assert(session_execute(session, "SET client_min_messages = warning"));
-	ck_assert(session_execute(session, sql));
-	session_close(session);
-}
 
 /* 120 events of one item, nothing delivered; the working directory is empty. */
 static void
@@ -367,12 +355,13 @@ main(void)
 	const char *sql = getenv("COUNTERPROOF_SQL");
 	int failed;
 
-	server = getenv("COUNTERPROOF_TEST_CONNINFO");
-	if (server == NULL || sql == NULL || getenv("COUNTERPROOF_PROGRAMS") == NULL || mkdtemp(folder) == NULL)
+	if (!suite_has_server((const char *const[]){WITH_SQL, WITH_PROGRAMS, NULL}))
 	{
-		fprintf(stderr,
-				"COUNTERPROOF_TEST_CONNINFO, COUNTERPROOF_SQL and COUNTERPROOF_PROGRAMS must be set, and /tmp be "
-				"writable\n");
+		return EXIT_FAILURE;
+	}
+	if (mkdtemp(folder) == NULL)
+	{
+		fprintf(stderr, "/tmp must be writable\n");
 		return EXIT_FAILURE;
 	}
 	database = string_format("%s dbname=" DATABASE, server);

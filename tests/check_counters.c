@@ -13,7 +13,7 @@
 
 #include "counters/connect.h"
 #include "counters/report.h"
-#include "suite.h"
+#include "served_suite.h"
 
 #define WAIT_MS 20000
 
@@ -27,14 +27,11 @@ static Session *lab;
 static void
 setup(void)
 {
-	const char *server = getenv("COUNTERPROOF_TEST_CONNINFO");
-
 	strcpy(folder, "/tmp/check-counters-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	conninfo = string_format("%s options='-csearch_path=counters_test'", server);
-	lab = session_open(server, "lab");
-	ck_assert_ptr_nonnull(lab);
-	ck_assert(session_execute(lab, "SET client_min_messages = warning; DROP SCHEMA IF EXISTS counters_test CASCADE;"
+	lab = must_open(server, "lab");
+	ck_assert(session_execute(lab, "DROP SCHEMA IF EXISTS counters_test CASCADE;"
 								   "DROP SCHEMA IF EXISTS \"My Schema\" CASCADE;"
 								   "CREATE SCHEMA counters_test; SET search_path = counters_test;"));
 }
@@ -632,8 +629,7 @@ END_TEST
 
 START_TEST(a_role_that_may_only_select)
 {
-	char *reader = string_format("%s options='-csearch_path=counters_test -crole=counters_reader'",
-								 getenv("COUNTERPROOF_TEST_CONNINFO"));
+	char *reader = string_format("%s options='-csearch_path=counters_test -crole=counters_reader'", server);
 	CountersRequest request = {.conninfo = reader};
 
 	ck_assert(session_execute(
@@ -1139,6 +1135,20 @@ START_TEST(watch_ends_at_the_first_drift)
 }
 END_TEST
 
+/* That the file of metrics cannot be written is told each round, and hides no drift. */
+START_TEST(watch_ends_at_drift_without_its_metrics)
+{
+	char *path = write_config(USAGES);
+	CountersRequest request = request_for(path);
+
+	metrics_path = string_format("%s/nowhere/metrics", folder);
+	ck_assert(session_execute(lab, MEDIA_TABLES "INSERT INTO media VALUES (1, 7)"));
+	free(capture(watch_until_drift, &request, EXIT_CODE_FAIL));
+	free(metrics_path);
+	free(path);
+}
+END_TEST
+
 START_TEST(the_nine_questions)
 {
 	char *path = write_config(SEPARATE);
@@ -1313,9 +1323,8 @@ main(void)
 	TCase *commands = tcase_create("commands");
 	TCase *all[] = {kinds, obstacles_case, lag, flight, files, commands};
 
-	if (getenv("COUNTERPROOF_TEST_CONNINFO") == NULL || getenv("COUNTERPROOF_SQL") == NULL)
+	if (!suite_has_server((const char *const[]){WITH_SQL, NULL}))
 	{
-		fprintf(stderr, "COUNTERPROOF_TEST_CONNINFO and COUNTERPROOF_SQL must be set\n");
 		return EXIT_FAILURE;
 	}
 	for (size_t i = 0; i < LENGTH_OF(all); i++)
@@ -1350,6 +1359,7 @@ main(void)
 	tcase_add_test(commands, check_prints_one_document);
 	tcase_add_test(commands, nobody_answers);
 	tcase_add_test(commands, watch_ends_at_the_first_drift);
+	tcase_add_test(commands, watch_ends_at_drift_without_its_metrics);
 	tcase_add_test(commands, the_nine_questions);
 	tcase_add_test(commands, answers_that_are_no);
 	tcase_add_test(commands, answers_about_what_cannot_be_repaired);

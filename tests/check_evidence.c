@@ -269,6 +269,31 @@ START_TEST(series_are_for_results_only)
 }
 END_TEST
 
+/* A trace that is not as it should be costs the page, and no other evidence. */
+START_TEST(page_that_cannot_be_made)
+{
+	EvidenceRun run = a_run(1);
+	Evidence *evidence = evidence_open(&run);
+	char *path;
+	char error[512];
+
+	ck_assert_ptr_nonnull(evidence);
+	evidence_case_begin(evidence, 0);
+	path = string_format("%s/" EVIDENCE_TRACE, evidence_case_folder(evidence, 0));
+	ck_assert(file_replace(path, "a {\"a\":7}\nbegin x\n"));
+	free(path);
+	evidence_case_end(evidence, 0, RESULT_PASS, NULL, 1);
+	ck_assert(!evidence_close(evidence, NULL, false));
+	notice_last_error(error, sizeof(error));
+	ck_assert_ptr_nonnull(strstr(error, "32/trace.shiviz: line "));
+	ck_assert(!evidence_failed(evidence));
+	evidence_free(evidence);
+	ck_assert(!exists("32/report.html"));
+	ck_assert(exists("32/results.json") && exists("32/trace.shiviz"));
+	ck_assert_ptr_nonnull(strstr(read_file("output.txt"), "SUMMARY"));
+}
+END_TEST
+
 static void
 assert_attribute(xmlNode *node, const char *name, const char *expected)
 {
@@ -723,6 +748,7 @@ add_tests(TCase *tcase)
 	tcase_add_test(tcase, lines_are_exact_and_in_order);
 	tcase_add_test(tcase, results_hold_the_run);
 	tcase_add_test(tcase, series_are_for_results_only);
+	tcase_add_test(tcase, page_that_cannot_be_made);
 	tcase_add_test(tcase, junit_is_what_readers_take);
 	tcase_add_test(tcase, all_that_passes_has_no_replay);
 	tcase_add_test(tcase, what_failed_keeps_its_files);

@@ -20,12 +20,8 @@ static Cluster *cluster;
 static void
 open_history(void)
 {
-	int fd;
-
-	snprintf(history_path, sizeof(history_path), "%s", "/tmp/check-fault-XXXXXX");
-	fd = mkstemp(history_path);
-	ck_assert_int_ge(fd, 0);
-	close(fd);
+	strcpy(history_path, "/tmp/check-fault-XXXXXX");
+	temporary_file(history_path);
 	history = history_open(history_path);
 	ck_assert_ptr_nonnull(history);
 }

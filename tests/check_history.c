@@ -19,12 +19,8 @@ static char path[64];
 static void
 make_path(void)
 {
-	int fd;
-
-	snprintf(path, sizeof(path), "%s", "/tmp/check-history-XXXXXX");
-	fd = mkstemp(path);
-	ck_assert_int_ge(fd, 0);
-	close(fd);
+	strcpy(path, "/tmp/check-history-XXXXXX");
+	temporary_file(path);
 }
 
 static void

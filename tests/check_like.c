@@ -4,7 +4,7 @@
  */
 #include "like.h"
 #include "point.h"
-#include "suite.h"
+#include "served_suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -18,7 +18,6 @@
 #define TEMPLATE "check_like_template"
 #define GATE "4711" /* the advisory lock on which commits are made to wait */
 
-static const char *server;
 static char *database;
 static char *like_folder;
 static Session *lab;
@@ -27,32 +26,13 @@ static Session *other;
 
 /* --- fixtures --- */
 
-static Session *
-must_open(const char *conninfo)
-{
-	Session *session = session_open(conninfo, "check_like");
-
-	ck_assert_ptr_nonnull(session);
-	ck_assert(session_execute(session, "SET client_min_messages = warning"));
-	return session;
-}
-
-static void
-server_execute(const char *sql)
-{
-	Session *session = must_open(server);
-
-	ck_assert(session_execute(session, sql));
-	session_close(session);
-}
-
 static void
 setup(void)
 {
 	server_execute("DROP DATABASE IF EXISTS " DATABASE " WITH (FORCE)");
 	server_execute("CREATE DATABASE " DATABASE " TEMPLATE " TEMPLATE);
-	lab = must_open(database);
-	other = must_open(database);
+	lab = must_open(database, "check_like");
+	other = must_open(database, "check_like");
 	ck_assert(like_prepare(lab));
 	ck_assert(like_prepare(other));
 }
@@ -972,10 +952,8 @@ main(void)
 	const char *sql = getenv("COUNTERPROOF_SQL");
 	int failed = 1;
 
-	server = getenv("COUNTERPROOF_TEST_CONNINFO");
-	if (server == NULL || sql == NULL)
+	if (!suite_has_server((const char *const[]){WITH_SQL, NULL}))
 	{
-		fprintf(stderr, "COUNTERPROOF_TEST_CONNINFO and COUNTERPROOF_SQL must be set\n");
 		return EXIT_FAILURE;
 	}
 	database = string_format("%s dbname=" DATABASE, server);

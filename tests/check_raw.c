@@ -3,7 +3,7 @@
  * superuser of a private server.
  */
 #include "session.h"
-#include "suite.h"
+#include "served_suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -13,7 +13,6 @@
 #define WAIT_MS 10000
 #define WAIT_US (WAIT_MS * (int64_t) 1000)
 
-static const char *conninfo;
 static Session *subject;
 static Text heard; /* notices */
 
@@ -25,10 +24,10 @@ hear(void *context, const char *message)
 }
 
 static Session *
-must_open(void)
+open_raw(void)
 {
 	char *why = NULL;
-	Session *session = session_raw_open(conninfo, &why);
+	Session *session = session_raw_open(server, &why);
 
 	ck_assert_msg(session != NULL, "%s", why != NULL ? why : "");
 	return session;
@@ -37,7 +36,7 @@ must_open(void)
 static void
 setup(void)
 {
-	subject = must_open();
+	subject = open_raw();
 	text_clear(&heard);
 }
 
@@ -98,7 +97,7 @@ START_TEST(several_connect_at_once)
 
 	for (size_t i = 0; i < LENGTH_OF(sessions); i++)
 	{
-		sessions[i] = session_raw_begin(conninfo);
+		sessions[i] = session_raw_begin(server);
 	}
 	for (size_t i = 0; i < LENGTH_OF(sessions); i++)
 	{
@@ -118,8 +117,8 @@ END_TEST
 
 START_TEST(what_was_begun_in_vain_says_why_and_is_closed)
 {
-	static const char *const wrong[] = {"host=/nowhere dbname=x", "no conninfo"};
-	char *unknown = session_conninfo_for(conninfo, "no_such_database");
+	static const char *const wrong[] = {"host=/nowhere dbname=x", "no server"};
+	char *unknown = session_conninfo_for(server, "no_such_database");
 
 	for (size_t i = 0; i <= LENGTH_OF(wrong); i++)
 	{
@@ -133,7 +132,7 @@ START_TEST(what_was_begun_in_vain_says_why_and_is_closed)
 		session_close(session);
 	}
 	free(unknown);
-	session_close(session_raw_begin(conninfo)); /* nobody waits for it */
+	session_close(session_raw_begin(server)); /* nobody waits for it */
 }
 END_TEST
 
@@ -277,7 +276,7 @@ END_TEST
 
 START_TEST(notifications_come_in_their_order)
 {
-	Session *other = must_open();
+	Session *other = open_raw();
 	Notification notification;
 
 	ck_assert(!session_raw_notification(subject, &notification));
@@ -307,7 +306,7 @@ END_TEST
 
 START_TEST(a_terminated_session_is_lost)
 {
-	Session *other = must_open();
+	Session *other = open_raw();
 	SqlResult *result;
 
 	ck_assert(session_query(other, NULL, "SELECT pg_terminate_backend($1, 10000)",
@@ -382,10 +381,8 @@ main(void)
 	Suite *suite = suite_create("raw");
 	TCase *tcase = tcase_create("raw");
 
-	conninfo = getenv("COUNTERPROOF_TEST_CONNINFO");
-	if (conninfo == NULL || conninfo[0] == '\0')
+	if (!suite_has_server((const char *const[]){NULL}))
 	{
-		report_error("COUNTERPROOF_TEST_CONNINFO is not set: this test needs a server of its own");
 		return EXIT_FAILURE;
 	}
 	add_tests(tcase);

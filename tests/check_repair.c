@@ -6,7 +6,7 @@
 #include "counters.h"
 #include "like.h"
 #include "session.h"
-#include "suite.h"
+#include "served_suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -24,7 +24,6 @@
 #define GATE "4711" /* the advisory lock on which a commit is made to wait */
 #define KILLED (-SIGKILL)
 
-static const char *server;
 static char *database;
 static char folder[] = "/tmp/check-repair-XXXXXX";
 static Session *lab;
@@ -35,25 +34,6 @@ static Text output; /* of the last repair that ended */
 
 
 /* --- fixtures --- */
-
-static Session *
-must_open(const char *conninfo)
-{
-	Session *session = session_open(conninfo, "check_repair");
-
-	ck_assert_ptr_nonnull(session);
-	ck_assert(session_execute(session, "SET client_min_messages = warning"));
-	return session;
-}
-
-static void
-server_execute(const char *sql)
-{
-	Session *session = must_open(server);
-
-	ck_assert(session_execute(session, sql));
-	session_close(session);
-}
 
 static void
 run_sql(const char *sql)
@@ -98,8 +78,8 @@ setup(void)
 {
 	server_execute("DROP DATABASE IF EXISTS " DATABASE " WITH (FORCE)");
 	server_execute("CREATE DATABASE " DATABASE);
-	lab = must_open(database);
-	other = must_open(database);
+	lab = must_open(database, "check_repair");
+	other = must_open(database, "check_repair");
 	run_sql("CREATE TABLE par (id integer PRIMARY KEY, n integer);"
 			"CREATE TABLE ch (id serial PRIMARY KEY, pid integer REFERENCES par);"
 			"CREATE INDEX ON ch (pid);"
@@ -417,6 +397,10 @@ END_TEST
 START_TEST(what_is_refused)
 {
 	five_rows();
+	repair.record = true;
+	expect_code(run_repair(), EXIT_CODE_USAGE);
+	expect_line("--record keeps what a dry run found: it goes with --dry-run");
+	repair.record = false;
 	repair.mode = "outbox";
 	expect_code(run_repair(), EXIT_CODE_USAGE);
 	expect_line("mode outbox is wrong for writers: same_transaction");
@@ -435,6 +419,21 @@ START_TEST(what_is_refused)
 	expect_code(run_repair(), EXIT_CODE_USAGE);
 	expect_line("repair has to know its writers");
 	expect("SELECT count(*) FROM pg_namespace WHERE nspname = 'counterproof'", 0);
+}
+END_TEST
+
+START_TEST(options_of_others)
+{
+	five_rows();
+	repair.yes = true;
+	expect_code(await_repair(start("check")), EXIT_CODE_USAGE);
+	expect_line("--yes is for counters repair");
+	repair.yes = false;
+	ck_assert_int_eq(setenv("COUNTERPROOF_UNTIL_DRIFT", "1", 1), 0);
+	expect_code(await_repair(start("check")), EXIT_CODE_USAGE);
+	expect_line("--until-drift is for counters watch");
+	expect_code(run_repair(), EXIT_CODE_USAGE);
+	unsetenv("COUNTERPROOF_UNTIL_DRIFT");
 }
 END_TEST
 
@@ -851,7 +850,7 @@ END_TEST
 /* A worker that gives up its key leaves those before it alone, which another worker holds. */
 START_TEST(what_is_given_up_is_one_key)
 {
-	Session *worker = must_open(database);
+	Session *worker = must_open(database, "check_repair");
 	const char *given_up = "SELECT count(*) FROM counterproof.drift WHERE key = '{4}' AND outcome = 'busy'";
 	pid_t child;
 
@@ -1013,6 +1012,7 @@ repair_suite(void)
 	tcase_add_test(found, names_and_keys_of_any_kind);
 	tcase_add_test(found, one_key_alone);
 	tcase_add_test(found, what_is_refused);
+	tcase_add_test(found, options_of_others);
 	tcase_add_test(found, relative_leaves_null);
 	tcase_add_loop_test(races, the_writer_was_first_and_commits, 0, LENGTH_OF(modes));
 	tcase_add_loop_test(races, the_writer_was_first_and_rolls_back, 0, LENGTH_OF(modes));
@@ -1045,13 +1045,13 @@ main(void)
 {
 	int code;
 
-	server = getenv("COUNTERPROOF_TEST_CONNINFO");
-	if (server == NULL || getenv("COUNTERPROOF_SQL") == NULL || getenv("COUNTERPROOF_PROGRAMS") == NULL ||
-		mkdtemp(folder) == NULL)
+	if (!suite_has_server((const char *const[]){WITH_SQL, WITH_PROGRAMS, NULL}))
 	{
-		fprintf(stderr,
-				"COUNTERPROOF_TEST_CONNINFO, COUNTERPROOF_SQL and COUNTERPROOF_PROGRAMS must be set, and /tmp be "
-				"writable\n");
+		return EXIT_FAILURE;
+	}
+	if (mkdtemp(folder) == NULL)
+	{
+		fprintf(stderr, "/tmp must be writable\n");
 		return EXIT_FAILURE;
 	}
 	database = session_conninfo_for(server, DATABASE);

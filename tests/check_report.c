@@ -205,7 +205,7 @@ START_TEST(cut_traces_are_refused)
 
 	for (size_t length = 0; length < trace.length; length++)
 	{
-		bool whole = length > 0 && trace.data[length - 1] == '\n' && lines >= 2 && (lines == 2 || lines % 2 == 1);
+		bool whole = length > 0 && trace.data[length - 1] == '\n' && lines >= 5 && lines % 2 == 1;
 
 		put("trace.shiviz", trace.data, length);
 		if (whole)
@@ -222,25 +222,36 @@ START_TEST(cut_traces_are_refused)
 }
 END_TEST
 
+/* By the trace's own check, of which check_trace has more. */
 START_TEST(damaged_traces_are_refused)
 {
-	assert_trace_refused("x\na {\"a\":1}\ny\na {\"a\":3}\n",
-						 "line 6: the events of a are not 1, 2, 3, ...: 3 is not one");
-	assert_trace_refused("x\na {\"a\":1}\ny\na {\"a\":1}\n", "1 is there twice");
-	assert_trace_refused("x\na {\"a\":0}\n", "not 1, 2, 3");
-	assert_trace_refused("x\na {\"a\":1, \"b\":1}\n", "line 4: b has no event 1");
-	assert_trace_refused("x\na {\"a\":1, \"b\":-1}\n", "the entry for b is no number");
-	assert_trace_refused("x\na {\"a\":1, \"b\":99999999999999999999}\n", "line 4: ");
-	assert_trace_refused("x\na {\"a\":1, \"b\":2147483648}\n", "b has no event 2147483648");
-	assert_trace_refused("x\na {\"a\":1, \"a\":1}\n", "duplicate");
-	assert_trace_refused("x\na {\"a\":1.5}\n", "no entry for itself");
-	assert_trace_refused("x\na {\"b\":1}\n", "the clock of a has no entry for itself");
-	assert_trace_refused("x\na [1]\n", "no host and clock");
-	assert_trace_refused("\xff\na {\"a\":1}\n", "no UTF-8");
+	assert_trace_refused("x\na {\"a\":1}\ny\na {\"a\":3}\n", "trace.shiviz: line 5: a has an event 3, but none with");
+	assert_trace_refused("x\na {\"a\":1}\ny\na {\"a\":1}\n", "a second time");
+	assert_trace_refused("x\na {\"a\":1, \"b\":1}\n", "line 3: ");
+	assert_trace_refused("x\na {\"a\":1, \"b\":-1}\n", "line 3: ");
+	assert_trace_refused("x\na {\"a\":1, \"b\":99999999999999999999}\n", "line 3: ");
+	assert_trace_refused("x\na {\"a\":1, \"a\":1}\n", "line 3: ");
+	assert_trace_refused("x\na {\"b\":1}\n", "line ");
+	assert_trace_refused("x\na [1]\n", "line 3: ");
 	put_text("trace.shiviz", "<html>\n\n");
-	assert_refused("no trace of ShiViz");
-	put_text("trace.shiviz", "\n--- (?<trace>.*)\n");
-	assert_refused("divided in a way that is not known");
+	assert_refused("line 1: not a format known here");
+	put_text("trace.shiviz", "\n--- (?<trace>.*)\n\nx\na {\"a\":1}\n");
+	assert_refused("laid out in a way that the page does not know");
+}
+END_TEST
+
+/* A text that was cut to its most bytes may end inside a character. */
+START_TEST(odd_bytes_of_a_trace_become_visible)
+{
+	char *path = in_folder(REPORT_PAGE);
+	Text page = {0};
+
+	put_text("trace.shiviz", HEADER "caf\xc3\na {\"a\":1}\n");
+	ck_assert_int_eq(report_write(folder), REPORT_WRITTEN);
+	ck_assert(file_read(path, &page));
+	ck_assert_ptr_nonnull(strstr(page.data, "[\"caf#xC3\",0,1]"));
+	text_free(&page);
+	free(path);
 }
 END_TEST
 
@@ -319,6 +330,7 @@ main(void)
 	tcase_add_test(tcase, damaged_results_are_refused);
 	tcase_add_test(tcase, cut_traces_are_refused);
 	tcase_add_test(tcase, damaged_traces_are_refused);
+	tcase_add_test(tcase, odd_bytes_of_a_trace_become_visible);
 	tcase_add_test(tcase, other_order_is_read);
 	tcase_add_test(tcase, what_was_cut_short_is_shown);
 	tcase_add_test(tcase, place_that_cannot_be_written);

@@ -3,7 +3,7 @@
  * server. Backends are terminated here, the server never is. Each test works in a schema of its own.
  */
 #include "session.h"
-#include "suite.h"
+#include "served_suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -17,7 +17,6 @@
 #define WAIT_MS 10000
 #define LOCK_KEY "4711"
 
-static const char *conninfo;
 static Session *lab;     /* watches and terminates */
 static Session *subject; /* under test */
 static int subject_socket;
@@ -40,9 +39,9 @@ newest_socket(bool before[64])
 }
 
 static Session *
-must_open(const char *name)
+open_subject(const char *name)
 {
-	Session *session = session_open(conninfo, name);
+	Session *session = session_open(server, name);
 
 	ck_assert_ptr_nonnull(session);
 	ck_assert(session_execute(session, "SET search_path = session_test; SET client_min_messages = warning"));
@@ -54,14 +53,14 @@ setup(void)
 {
 	bool sockets[64] = {false};
 
-	lab = session_open(conninfo, "lab");
+	lab = session_open(server, "lab");
 	ck_assert_ptr_nonnull(lab);
 	ck_assert(session_execute(lab, "SET client_min_messages = warning; DROP SCHEMA IF EXISTS session_test CASCADE;"
 								   "CREATE SCHEMA session_test; SET search_path = session_test;"
 								   "CREATE TABLE t (id bigint PRIMARY KEY, v bigint NOT NULL DEFAULT 0);"
 								   "INSERT INTO t VALUES (1, 10), (2, 20)"));
 	(void) newest_socket(sockets);
-	subject = must_open("subject");
+	subject = open_subject("subject");
 	subject_socket = newest_socket(sockets);
 	ck_assert_int_ge(subject_socket, 0);
 }
@@ -142,7 +141,7 @@ START_TEST(connects_by_string_and_by_uri)
 	session = session_open_quietly(uri, "by uri", &error);
 	ck_assert_msg(session != NULL, "%s: %s", uri, error.message);
 	ck_assert(server_accepts(uri));
-	ck_assert(server_accepts(conninfo));
+	ck_assert(server_accepts(server));
 	ck_assert(session_query(session, &result,
 							"SELECT current_setting('application_name'), current_setting('client_encoding'),"
 							" pg_backend_pid()",
@@ -201,7 +200,7 @@ START_TEST(an_abandoned_backend_goes_and_rolls_back)
 	ck_assert(session_query(subject, NULL, "UPDATE t SET v = 99 WHERE id = 1", NO_ARGS));
 	wait_for_backend(pid, "state = 'idle in transaction'", 1);
 	session_abandon(subject);
-	subject = must_open("next");
+	subject = open_subject("next");
 	wait_for_backend(pid, "true", 0);
 	ck_assert_int_eq(value_of(1), 10);
 	ck_assert_int_eq(abandoned_sessions(), abandoned + 1);
@@ -273,7 +272,7 @@ END_TEST
 
 START_TEST(an_error_keeps_its_sqlstate_and_the_session)
 {
-	SqlResult *result = (SqlResult *) &conninfo; /* must be overwritten */
+	SqlResult *result = (SqlResult *) &server; /* must be overwritten */
 
 	ck_assert_int_eq(session_try(subject, &result, "INSERT INTO t VALUES ($1)", ARGS(arg_int(1))), SQL_ERROR);
 	ck_assert_ptr_null(result);
@@ -618,7 +617,7 @@ END_TEST
 START_TEST(a_call_lost_before_its_row_is_not_committed)
 {
 	Blocked blocked = {.commits = false};
-	Session *holder = must_open("holder"); /* not the lab: in a block pg_stat_activity stands still */
+	Session *holder = open_subject("holder"); /* not the lab: in a block pg_stat_activity stands still */
 
 	prepare_bump();
 	ck_assert(session_begin(holder, READ_COMMITTED));
@@ -1013,10 +1012,8 @@ main(void)
 	Suite *suite = suite_create("session");
 	TCase *tcase = tcase_create("session");
 
-	conninfo = getenv("COUNTERPROOF_TEST_CONNINFO");
-	if (conninfo == NULL || conninfo[0] == '\0')
+	if (!suite_has_server((const char *const[]){NULL}))
 	{
-		report_error("COUNTERPROOF_TEST_CONNINFO is not set: this test needs a server of its own");
 		return EXIT_FAILURE;
 	}
 	add_tests(tcase);

@@ -598,6 +598,7 @@ START_TEST(names_that_json_does_not_know)
 				 "the participant \"a\\x00\" cannot be named in JSON: it is no UTF-8, or has a zero byte");
 	notice_expect_errors(false);
 	ck_assert_uint_eq(json.length, 0);
+	text_free(&json);
 	vclock_free(&clock);
 	vclock_free(&zero);
 }

@@ -119,7 +119,13 @@ judge_text 1 "replay .* --order 'it'\\\\''s u v'" "$table\n$gone\ninvariant i { 
 options=(--order "u v it's")
 judge_text 1 "shortest: u v it's" "$table\n$gone\ninvariant i { SELECT n FROM t }\n$named"
 
+# So can a file that was named from another folder than the checkout.
 options=()
+cp "$specs/lost_update.spec" "$work/here.spec"
+cd "$work" || exit 1
+COUNTERPROOF_HOME=/ judge 1 here.spec "replay \./run.sh spec $work/here.spec --order"
+cd - >/dev/null || exit 1
+
 judge 2 "$specs/reads.spec" 'reads.spec:10:6: step s is marked read, but in a read-only subtransaction it fails'
 judge 2 "$specs/reads_locks.spec" 'reads_locks.spec:5:6: step s is marked read, but it takes locks'
 

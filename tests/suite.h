@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Run a suite and free it. EXIT_SUCCESS when every test passed. */
 static inline int
@@ -16,6 +17,16 @@ suite_run(Suite *suite)
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
 	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* An empty file of its own; `path` ends with XXXXXX, which becomes its name. */
+static inline void
+temporary_file(char *path)
+{
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
 }
 
 #endif

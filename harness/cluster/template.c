@@ -49,29 +49,22 @@ private_directory_make(const ServerKit *kit, int *slot)
 {
 	char *path = string_format("%s/" PRIVATE_NAME, kit->scratch);
 
-	if (mkdtemp(path) == NULL)
-	{
-		report_error("cannot make a directory for a server in %s: %s", kit->scratch, strerror(errno));
-		free(path);
-		return NULL;
-	}
-	*slot = reaper_enter_directory(path);
+	*slot = reaper_make_directory(path);
 	if (*slot < 0)
 	{
-		goto undo;
+		free(path);
+		return NULL;
 	}
 	spread_below(path);
 	if (kit->drops && chown(path, kit->account.uid, kit->account.gid) != 0)
 	{
 		report_error("cannot give %s to account %s: %s", path, kit->account_name, strerror(errno));
+		(void) rmdir(path);
 		reaper_leave(*slot);
-		goto undo;
+		free(path);
+		return NULL;
 	}
 	return path;
-undo:
-	(void) rmdir(path);
-	free(path);
-	return NULL;
 }
 
 bool
@@ -165,27 +158,22 @@ static bool
 template_publish(const ServerKit *kit, const char *private, const char *template)
 {
 	static const char script[] = "umask 022; cp -R \"$1\" \"$2\" && chmod -R u=rwX,go=rX \"$2\"";
-	char *source = string_format("%s/data", private);
 	char *beside = string_format("%s/.new-XXXXXX", kit->cache);
-	char *copy = NULL;
-	int slot = -1;
-	bool done = false;
+	int slot = reaper_make_directory(beside);
+	char *source;
+	char *copy;
+	bool done;
 
-	if (mkdtemp(beside) == NULL)
+	if (slot < 0)
 	{
-		report_error("cannot make a directory in the cache %s: %s", kit->cache, strerror(errno));
-		free(source);
 		free(beside);
 		return false;
 	}
-	slot = reaper_enter_directory(beside);
+	source = string_format("%s/data", private);
 	copy = string_format("%s/data", beside);
-	if (slot >= 0)
-	{
-		const char *argv[] = {"/bin/sh", "-c", script, "sh", source, copy, NULL};
-
-		done = kit_run("copy a new data directory into the cache", argv, NULL, "/", COPY_MS) && sync_folder(copy);
-	}
+	done = kit_run("copy a new data directory into the cache",
+				   (const char *[]){"/bin/sh", "-c", script, "sh", source, copy, NULL}, NULL, "/", COPY_MS) &&
+		   sync_folder(copy);
 	if (done && rename(copy, template) != 0 && errno != EEXIST && errno != ENOTEMPTY)
 	{
 		report_error("cannot put the template to %s: %s", template, strerror(errno));

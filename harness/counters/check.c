@@ -59,15 +59,5 @@ check_all(Session *session, const CounterConfig *config, const CountersRequest *
 ExitCode
 counters_check(const CountersRequest *request)
 {
-	CounterConfig *config = counters_read(request);
-	Session *session = config != NULL ? counters_connect(request) : NULL;
-	ExitCode code = config == NULL ? EXIT_CODE_USAGE : session == NULL ? EXIT_CODE_BROKEN : EXIT_CODE_PASS;
-
-	if (session != NULL)
-	{
-		code = check_all(session, config, request);
-	}
-	session_close(session);
-	counter_config_free(config);
-	return code;
+	return counters_look(request, check_all);
 }

@@ -93,6 +93,20 @@ counters_selected(const CountersRequest *request, const CounterSpec *spec)
 }
 
 ExitCode
+counters_look(const CountersRequest *request, CountersLook look)
+{
+	CounterConfig *config = counters_read(request);
+	Session *session = config != NULL ? counters_connect(request) : NULL;
+	ExitCode code = config == NULL    ? EXIT_CODE_USAGE
+					: session == NULL ? EXIT_CODE_BROKEN
+									  : look(session, config, request);
+
+	session_close(session);
+	counter_config_free(config);
+	return code;
+}
+
+ExitCode
 counters_worse(ExitCode a, ExitCode b)
 {
 	static const ExitCode order[] = {EXIT_CODE_FAIL, EXIT_CODE_BROKEN, EXIT_CODE_INCONCLUSIVE};

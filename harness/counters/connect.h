@@ -18,6 +18,14 @@ extern SqlStatus counters_begin_reading(Session *session) MUST_CHECK;
 /* Read the file; NULL: reported (EXIT_CODE_USAGE), also when a name is in it nowhere. */
 extern CounterConfig *counters_read(const CountersRequest *request) MUST_CHECK;
 
+/*
+ * Read the file, connect, and hand both over; what `look` answers is the answer. EXIT_CODE_USAGE: the file is refused,
+ * EXIT_CODE_BROKEN: no session; reported.
+ */
+typedef ExitCode (*CountersLook)(Session *session, const CounterConfig *config, const CountersRequest *request);
+
+extern ExitCode counters_look(const CountersRequest *request, CountersLook look);
+
 /* Whether the command line names this counter, or none. */
 extern bool counters_selected(const CountersRequest *request, const CounterSpec *spec);
 

@@ -311,21 +311,23 @@ explain_one(Session *session, const CounterSpec *spec, const CountersRequest *re
 	return session_is_lost(session) ? EXIT_CODE_BROKEN : code;
 }
 
-ExitCode
-counters_explain(const CountersRequest *request)
+static ExitCode
+explain_all(Session *session, const CounterConfig *config, const CountersRequest *request)
 {
-	CounterConfig *config = counters_read(request);
-	Session *session = config != NULL ? counters_connect(request) : NULL;
-	ExitCode code = config == NULL ? EXIT_CODE_USAGE : session == NULL ? EXIT_CODE_BROKEN : EXIT_CODE_PASS;
+	ExitCode code = EXIT_CODE_PASS;
 
-	for (unsigned i = 0; session != NULL && i < config->count && !session_is_lost(session); i++)
+	for (unsigned i = 0; i < config->count && !session_is_lost(session); i++)
 	{
 		if (counters_selected(request, &config->counters[i]))
 		{
 			code = counters_worse(code, explain_one(session, &config->counters[i], request));
 		}
 	}
-	session_close(session);
-	counter_config_free(config);
 	return code;
+}
+
+ExitCode
+counters_explain(const CountersRequest *request)
+{
+	return counters_look(request, explain_all);
 }

@@ -237,7 +237,7 @@ has_record(Session *session, bool *answer)
 }
 
 static ExitCode
-print_all(Session *session, const CountersRequest *request, const CounterConfig *config)
+print_all(Session *session, const CounterConfig *config, const CountersRequest *request)
 {
 	ExitCode code = EXIT_CODE_PASS;
 	bool recorded;
@@ -264,15 +264,5 @@ print_all(Session *session, const CountersRequest *request, const CounterConfig 
 ExitCode
 counters_history(const CountersRequest *request)
 {
-	CounterConfig *config = counters_read(request);
-	Session *session = config != NULL ? counters_connect(request) : NULL;
-	ExitCode code = config == NULL ? EXIT_CODE_USAGE : session == NULL ? EXIT_CODE_BROKEN : EXIT_CODE_PASS;
-
-	if (session != NULL)
-	{
-		code = print_all(session, request, config);
-	}
-	session_close(session);
-	counter_config_free(config);
-	return code;
+	return counters_look(request, print_all);
 }

@@ -624,6 +624,11 @@ options_possible(const CountersRequest *request, const CountersRepair *repair)
 		report_error("--json and --sample are check's, not repair's");
 		return false;
 	}
+	if (repair->record && !repair->dry_run)
+	{
+		report_error("--record keeps what a dry run found: it goes with --dry-run");
+		return false;
+	}
 	if (repair->resume != NULL && (repair->dry_run || request->id != NULL))
 	{
 		report_error("--resume goes on with a run as it was begun, without --dry-run and --id");

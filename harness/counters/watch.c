@@ -183,7 +183,7 @@ watch_rounds(const CounterConfig *config, const CountersRequest *request, const 
 		code = look_once(config, request, &metrics);
 		if (watch->metrics != NULL && !metrics_write(&metrics, code, watch->metrics))
 		{
-			code = EXIT_CODE_BROKEN;
+			code = counters_worse(code, EXIT_CODE_BROKEN);
 		}
 		metrics_free(&metrics);
 		if (watch->until_drift && code == EXIT_CODE_FAIL)

@@ -172,15 +172,14 @@ make_folder(Site *site)
 {
 	char *path = string_format("%s/cx-XXXXXX", site->setup.kit->scratch);
 
-	if (mkdtemp(path) == NULL)
+	site->folder_slot = reaper_make_directory(path);
+	if (site->folder_slot < 0)
 	{
-		report_error("cannot make a folder below %s: %s", site->setup.kit->scratch, strerror(errno));
 		free(path);
 		return false;
 	}
 	site->folder = path;
-	site->folder_slot = reaper_enter_directory(path);
-	return site->folder_slot >= 0;
+	return true;
 }
 
 Site *

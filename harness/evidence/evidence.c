@@ -518,7 +518,10 @@ evidence_output_path(const Evidence *evidence)
 static bool
 write_report(Evidence *evidence, const Suite *suite)
 {
-	evidence->failed = evidence->failed || report_write(suite->folder) != REPORT_WRITTEN;
+	ReportEnd end = report_write(suite->folder);
+
+	evidence->pageless = evidence->pageless || end == REPORT_UNREADABLE;
+	evidence->failed = evidence->failed || end == REPORT_UNWRITABLE;
 	return !evidence->failed;
 }
 
@@ -578,7 +581,7 @@ evidence_close(Evidence *evidence, const char *server_log, bool interrupted)
 	}
 	evidence->in_place = true;
 	folder_remove(evidence->folder);
-	return true;
+	return !evidence->pageless;
 }
 
 void

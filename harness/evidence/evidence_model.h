@@ -78,6 +78,7 @@ struct Evidence
 	json_t *environment; /* name: value, in order */
 	char *conclusion;    /* NULL: the sums over all checks */
 	bool failed;
+	bool pageless; /* what a page is made of is not as it should be; reported */
 	bool in_place;
 };
 
@@ -86,9 +87,6 @@ extern bool evidence_fail(Evidence *evidence, const char *format, ...) PRINTF_LI
 
 extern bool suite_passed(const Suite *suite); /* nothing in it failed, broke or stayed unknown */
 extern void live_case_free(LiveCase *live);   /* NULL allowed */
-
-/* Append as one line that is valid UTF-8 and valid in XML: newlines and tabs as blanks, the unprintable as #x07. */
-extern void visible_append(Text *text, const char *string);
 
 
 /* --- files and folders --- */

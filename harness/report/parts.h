@@ -17,8 +17,8 @@ extern const unsigned char report_page[];
 extern void page_json(FILE *page, const json_t *value);
 
 /*
- * The executions of a trace as JSON: [{"label", "hosts", "events": [[text, host, own, host, entry, ...]]}], hosts by their place
- * in the list and an event's own first. Nothing when the file is not there. false: it is none of ShiViz's; reported.
+ * The executions of a trace as JSON: [{"label", "events": [[text, host, own, host, entry, ...]], "hosts"}], hosts by their place
+ * in the list and an event's own first. Nothing when the file is not there. false: its clocks are wrong, or it is no trace; reported.
  */
 extern bool executions_write(const char *path, FILE *page) MUST_CHECK;
 

@@ -102,7 +102,7 @@ write_run(FILE *file, const char *folder)
 {
 	static const ResultsVisit visit = {write_head, write_entry};
 	Page page = {.file = file, .shortened = is_long(folder)};
-	char *trace = string_format("%s/" REPORT_TRACE, folder);
+	char *trace = string_format("%s/" EVIDENCE_TRACE, folder);
 	json_t *name = json_string(folder);
 	bool done;
 

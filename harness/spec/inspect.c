@@ -438,6 +438,22 @@ name_database(void)
 	return string_format("counterproof_spec_%d_%d", (int) getpid(), atomic_fetch_add(&made, 1));
 }
 
+/*
+ * The first connection to a new database puts together what the server keeps of its catalogs, and leaves it in a file to the
+ * next. A lane's connections, which come all at once, would each do that work for themselves.
+ */
+static bool
+warm_database(const Inspection *inspection, const char *name)
+{
+	char *conninfo = session_conninfo_for(inspection->judging->server, name);
+	Session *session = conninfo != NULL ? session_open(conninfo, "counterproof spec") : NULL;
+	bool warm = session != NULL;
+
+	session_close(session);
+	free(conninfo);
+	return warm;
+}
+
 /* Those that could be made are counted, to be dropped. */
 static bool
 make_databases(Inspection *inspection)
@@ -458,6 +474,7 @@ make_databases(Inspection *inspection)
 		if (made)
 		{
 			inspection->databases[inspection->lane_count++] = name;
+			made = warm_database(inspection, name);
 		}
 		else
 		{

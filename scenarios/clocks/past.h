@@ -12,6 +12,10 @@
 /* What a participant makes of a message; the right one is vclock_receive(). */
 typedef bool (*PastReceive)(const VClock *clock, const VClock *message, VClockId own, VClock *received);
 
+/* The wrong ones. */
+extern bool past_receive_without_tick(const VClock *clock, const VClock *message, VClockId own, VClock *received);
+extern bool past_receive_without_merge(const VClock *clock, const VClock *message, VClockId own, VClock *received);
+
 typedef struct
 {
 	int participant;

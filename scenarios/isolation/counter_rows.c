@@ -17,14 +17,9 @@ static void
 unordered(Scene *scene)
 {
 	SpecReport *report = judge_spec(scene, "counter_rows_unordered.spec", NULL);
-	int64_t deadlocked = outcomes_with(report, "40P01 at ");
 
 	check_all_hold(scene, report);
-	check_at_least(scene, deadlocked, 1, "interleavings with a deadlock");
-	CHECK_EQ(scene,
-			 outcomes_with(report, "a committed; b 40P01 at ") + outcomes_with(report, "in attempt 2; b committed"),
-			 deadlocked, "of these, interleavings in which one of the two is ended, and once");
-	CHECK_EQ(scene, report->retries_40p01, deadlocked, "whole batches run again after 40P01");
+	check_deadlocks(scene, report, "whole batches");
 	spec_report_free(report);
 }
 

@@ -205,6 +205,18 @@ check_all_hold(Scene *scene, const SpecReport *report)
 }
 
 void
+check_deadlocks(Scene *scene, const SpecReport *report, const char *what)
+{
+	int64_t deadlocked = outcomes_with(report, "40P01 at ");
+
+	check_at_least(scene, deadlocked, 1, "interleavings with a deadlock");
+	CHECK_EQ(scene,
+			 outcomes_with(report, "a committed; b 40P01 at ") + outcomes_with(report, "in attempt 2; b committed"),
+			 deadlocked, "of these, interleavings in which one of the two is ended, and once");
+	CHECK_EQ(scene, report->retries_40p01, deadlocked, "%s run again after 40P01", what);
+}
+
+void
 judge_clean(Scene *scene, const char *file, const char *prepared, int64_t interleavings)
 {
 	SpecReport *report = judge_spec(scene, file, prepared);

@@ -54,6 +54,12 @@ extern void check_broken(Scene *scene, const SpecReport *report, const char *wha
 /* Checks: everything that the file says must hold does so in every interleaving. */
 extern void check_all_hold(Scene *scene, const SpecReport *report);
 
+/*
+ * Checks: sessions a and b, retried, deadlock in some interleavings; in each of these either one is ended, once, and its
+ * `what` is run again.
+ */
+extern void check_deadlocks(Scene *scene, const SpecReport *report, const char *what);
+
 /* Judge, and check that so many interleavings were run, that all holds in each, and that no step of any ends in an error. */
 extern void judge_clean(Scene *scene, const char *file, const char *prepared, int64_t interleavings);
 

@@ -39,6 +39,15 @@ add_parent(Scene *scene, Session *lab, int64_t id, const char *n, int64_t childr
 }
 
 void
+add_parents(Scene *scene, Session *lab, int parents, int wrong)
+{
+	for (int id = 1; id <= parents; id++)
+	{
+		add_parent(scene, lab, id, id <= wrong ? "9" : "2", 2);
+	}
+}
+
+void
 check_wrong(Scene *scene, Session *lab, const char *expected, const char *format, ...)
 {
 	Text what = {0};

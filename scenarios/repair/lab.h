@@ -16,6 +16,9 @@ extern Session *counters_lab(Scene *scene, const char *schema);
 /* Of par.sql: a parent with n (NULL: SQL NULL) and so many children. */
 extern void add_parent(Scene *scene, Session *lab, int64_t id, const char *n, int64_t children);
 
+/* Parents 1..parents with two children each; the first `wrong` of them say 9. */
+extern void add_parents(Scene *scene, Session *lab, int parents, int wrong);
+
 /*
  * One check: what is wrong now, by the case's own truth: "1:5/3 2:NULL/0" is key, stored, actual, in the order of the keys; ""
  * when every count is right.

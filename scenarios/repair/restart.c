@@ -31,10 +31,7 @@ run(Scene *scene)
 	Told told;
 
 	step(scene, "the server is stopped while the second chunk waits");
-	for (int id = 1; id <= PARENTS; id++)
-	{
-		add_parent(scene, lab, id, id <= WRONG ? "9" : "2", 2);
-	}
+	add_parents(scene, lab, PARENTS, WRONG);
 	require(scene, session_begin(holder, READ_COMMITTED));
 	require(scene, session_execute(holder, "SELECT FROM par WHERE id = 3 FOR UPDATE"));
 	tool = tool_start(scene, "repair", "par.yaml", WORDS("--chunk", "2"));

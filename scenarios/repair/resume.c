@@ -30,10 +30,7 @@ static void
 start_over(Scene *scene, Session *lab)
 {
 	require(scene, session_execute(lab, "TRUNCATE par, ch"));
-	for (int id = 1; id <= PARENTS; id++)
-	{
-		add_parent(scene, lab, id, id <= WRONG ? "9" : "2", 2);
-	}
+	add_parents(scene, lab, PARENTS, WRONG);
 	CHECK_EQ(scene, number_of(scene, lab, "SELECT count(*) FROM lab.wrong", NO_ARGS), WRONG, "wrong counts");
 }
 
