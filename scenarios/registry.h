@@ -83,6 +83,10 @@
 	SCENARIO(repair_lag) \
 	SCENARIO(repair_outbox) \
 	SCENARIO(repair_storm) \
+	SCENARIO(scale_direct) \
+	SCENARIO(scale_counted) \
+	SCENARIO(scale_bounded) \
+	SCENARIO(scale_recounted) \
 	SCENARIO(scale_sequencer)
 /* clang-format on */
 

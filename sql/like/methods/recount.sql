@@ -3,7 +3,8 @@
 -- Guarantee: right at the snapshot of the last like_recount(), and at no other moment. Nobody is told how far it is off since:
 -- there is no event whose number could say so.
 --
--- Lock order: fact row. like_recount() reads every fact and locks every count row that it changes, in key order.
+-- Lock order: fact row. like_recount(): all count rows in key order, then it reads every fact in a later statement, so that of two
+-- at once the second counts what the first had not seen.
 
 CREATE TABLE like_recounted (
 	item_id bigint PRIMARY KEY REFERENCES item,
@@ -37,11 +38,12 @@ AS $$
 DECLARE
 	changed bigint;
 BEGIN
+	PERFORM r.item_id FROM like_recounted r ORDER BY r.item_id FOR UPDATE;
+
 	WITH counted AS (
 		SELECT i.item_id, count(f.item_id) AS n
 			FROM item i LEFT JOIN like_fact f ON f.item_id = i.item_id AND f.liked
 			GROUP BY i.item_id
-			ORDER BY i.item_id
 	)
 	UPDATE like_recounted r SET n = c.n, at = statement_timestamp()
 		FROM counted c WHERE c.item_id = r.item_id AND c.n <> r.n;
