@@ -19,8 +19,10 @@ const LikeDesign like_designs[] = {
 /* In the order in which they are loaded: functions name the tables and functions before them. */
 static const char *const SQL_FILES[] = {
 	SCHEMA,
+	"add_item.sql",
 	"write.sql",
 	"number.sql",
+	"position.sql",
 	"pull.sql",
 	"consume.sql",
 	"rebuild_snapshot.sql",

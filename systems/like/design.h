@@ -16,6 +16,7 @@ typedef struct
 	const char *idea;   /* in a few words */
 	bool numbers_later; /* writers leave their events without a number; like_number() and like_pull() give it to them */
 	const char *left_in; /* the table that has an event when its writer commits */
+	bool own_events;     /* its events are not called 1, 2, 3 and on in the order in which they came */
 } LikeDesign;
 
 extern const LikeDesign like_designs[]; /* the default first, ended by a row without a name */
