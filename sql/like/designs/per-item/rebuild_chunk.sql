@@ -36,7 +36,9 @@ DECLARE
 	installed bigint;
 BEGIN
 	INSERT INTO like_count (item_id, n, base_seq)
-		SELECT w.item_id, 0, 0 FROM like_wrong w WHERE w.place BETWEEN p_from AND p_to
+		SELECT w.item_id, 0, 0 FROM like_wrong w
+			WHERE w.place BETWEEN p_from AND p_to
+				AND NOT EXISTS (SELECT FROM like_count c WHERE c.item_id = w.item_id)
 			ORDER BY w.item_id
 		ON CONFLICT DO NOTHING;
 
