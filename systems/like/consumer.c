@@ -225,6 +225,7 @@ static bool
 consume(Session *session, const Options *options, OffsetFile *file, const ConsumerStep *steps, LikeTotals *totals)
 {
 	ConsumerBatch batch = {.session = session, .file = file};
+	int64_t watermark = -1;
 
 	for (batch.number = 1;; batch.number++)
 	{
@@ -239,10 +240,11 @@ consume(Session *session, const Options *options, OffsetFile *file, const Consum
 			bool behind;
 
 			free(batch.seqs);
-			if (!like_end_of_log(session, file->offset, &totals->watermark, &behind))
+			if (!like_end_of_log(session, file->offset, &watermark, &behind))
 			{
 				return false;
 			}
+			totals->watermark = watermark;
 			if (!behind)
 			{
 				return true;

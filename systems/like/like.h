@@ -109,7 +109,8 @@ extern bool like_watermark(Session *session, int64_t *watermark) MUST_CHECK;
 
 /*
  * When nothing was left to pull above `after`: the watermark, and whether something is left *behind, where each item has a
- * log of its own and they are pulled one after another. Then the next pass begins at 0.
+ * log of its own and they are pulled one after another. Then the next pass begins at 0. *watermark is where it stood at
+ * the end of the pass before, -1 for the first: a pass that did not move it is not followed by another.
  */
 extern bool like_end_of_log(Session *session, int64_t after, int64_t *watermark, bool *behind) MUST_CHECK;
 
