@@ -501,8 +501,8 @@ START_TEST(a_standby_is_made_under_load_streams_and_is_promoted)
 	session_close(load.session);
 	ck_assert(!load.failed);
 	await_answer(standby, "SELECT count(*) FROM kept", load.rows);
-	ck_assert_int_eq(
-		ask_int(primary, "SELECT count(*) FROM pg_stat_replication WHERE application_name = 'stand''by'"), 1);
+	ck_assert_int_eq(ask_int(primary, "SELECT count(*) FROM pg_stat_replication WHERE application_name = 'stand''by'"),
+					 1);
 	ck_assert_int_eq(ask_int(standby, "SELECT pg_is_in_recovery()::int"), 1);
 
 	ck_assert(cluster_stop_immediate(primary));

@@ -84,8 +84,7 @@ Cluster *
 cluster_create(const ServerKit *kit, const char *name)
 {
 	char template[PATH_MAX];
-	Cluster *cluster =
-		cluster_template_ensure(kit, template, sizeof(template)) ? cluster_make(kit, name) : NULL;
+	Cluster *cluster = cluster_template_ensure(kit, template, sizeof(template)) ? cluster_make(kit, name) : NULL;
 
 	if (cluster != NULL && !copy_template(cluster, template))
 	{

@@ -60,12 +60,12 @@ back_up(Cluster *primary, const Cluster *standby)
 {
 	Session *session = session_open(cluster_conninfo(primary, "postgres"), "counterproof backup");
 	SqlResult *stop = NULL;
-	bool done = session != NULL &&
-				session_query(session, NULL, "SELECT pg_backup_start($1, fast => true)", ARGS(arg_text(standby->name))) &&
-				copy_data(primary, standby) &&
-				session_query(session, &stop, "SELECT labelfile FROM pg_backup_stop(wait_for_archive => false)",
-							  NO_ARGS) &&
-				make_standby(primary, standby, sql_text(stop, 0, 0));
+	bool done =
+		session != NULL &&
+		session_query(session, NULL, "SELECT pg_backup_start($1, fast => true)", ARGS(arg_text(standby->name))) &&
+		copy_data(primary, standby) &&
+		session_query(session, &stop, "SELECT labelfile FROM pg_backup_stop(wait_for_archive => false)", NO_ARGS) &&
+		make_standby(primary, standby, sql_text(stop, 0, 0));
 
 	sql_free(stop);
 	session_close(session);
@@ -113,8 +113,8 @@ cluster_stand_alone(const Cluster *cluster)
 {
 	char *mark = string_format("%s/standby.signal", cluster->data);
 	const char *argv[] = {"/bin/rm", "-f", mark, NULL};
-	bool done = !cluster->standby || kit_run("make a server of a standby", argv, kit_account(cluster->kit),
-											 cluster->directory, COPY_MS);
+	bool done = !cluster->standby ||
+				kit_run("make a server of a standby", argv, kit_account(cluster->kit), cluster->directory, COPY_MS);
 
 	free(mark);
 	return done;
