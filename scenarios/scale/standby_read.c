@@ -199,6 +199,7 @@ run(Scene *scene)
 {
 	Pair pair = pair_make(scene, like_design_find(NULL), ITEMS);
 
+	load_part(scene, pair.lab, "standby");
 	behind_by_nine(scene, &pair);
 	audit_while_replaying(scene, &pair);
 	primary_gone(scene, &pair);

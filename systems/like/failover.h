@@ -1,6 +1,7 @@
 /*
  * The like system on a primary and its standby: which server may be written to, and what a count read on the standby is
- * worth. Its SQL is sql/like/parts/failover/.
+ * worth. Its SQL is sql/like/parts/failover/, for any design, and sql/like/parts/standby/, where
+ * one row has the last number.
  */
 #ifndef COUNTERPROOF_FAILOVER_H
 #define COUNTERPROOF_FAILOVER_H
