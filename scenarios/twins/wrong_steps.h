@@ -7,8 +7,9 @@
 
 /* --- write --- */
 
-extern const ClientSteps event_apart_steps;   /* M02 */
-extern const ClientSteps decided_early_steps; /* M06 */
+extern const ClientSteps event_apart_steps;    /* M02 */
+extern const ClientSteps decided_early_steps;  /* M06 */
+extern const ClientSteps warning_unread_steps; /* F02 */
 
 
 /* --- rebuild --- */
