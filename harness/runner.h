@@ -34,6 +34,7 @@ typedef struct
 	const char *sql;      /* the sql/ folder */
 	const char *variant;  /* handed to the cases, which decide what it means; NULL: the system as it is */
 	const char *design;   /* likewise; NULL: the default */
+	const char *server_settings; /* further lines for postgresql.conf of each server of the run, NULL: none */
 	const char *commit;   /* for env.txt, "unknown" without git */
 	const char *replay;   /* the command that runs this selection again, for the evidence */
 	ColorWhen color;

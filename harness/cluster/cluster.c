@@ -46,12 +46,16 @@ append_quoted(Text *text, const char *value)
  * The port is set because PGPORT would be asked otherwise.
  */
 static void
-settings_append(Text *text, const char *directory)
+settings_append(Text *text, const char *directory, const char *more)
 {
 	text_append(text, "listen_addresses = ''\nport = %d\nunix_socket_directories = '\"", CLUSTER_PORT);
 	append_quoted(text, directory);
 	text_append(text, "\"'\nunix_socket_permissions = 0700\nmax_connections = 400\n"
 					  "log_line_prefix = '%%m [%%p] %%a '\nrecovery_init_sync_method = syncfs\n");
+	if (more != NULL)
+	{
+		text_append(text, "%s\n", more);
+	}
 }
 
 /*
@@ -67,7 +71,7 @@ copy_template(const Cluster *cluster, const char *template)
 	Text settings = {0};
 	bool done;
 
-	settings_append(&settings, cluster->directory);
+	settings_append(&settings, cluster->directory, cluster->kit->settings);
 	{
 		const char *argv[] = {"/bin/sh", "-c", script, "sh", template, cluster->data, settings.data, NULL};
 
