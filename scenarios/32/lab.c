@@ -91,6 +91,16 @@ load_twin_file(Scene *scene, Session *session, const char *path)
 	free(own);
 }
 
+static void
+load_events(Scene *scene, Session *session)
+{
+	char *file =
+		design()->own_events ? string_format("lab/%s/events.sql", design()->name) : string_copy("lab/events.sql");
+
+	require(scene, session_execute_file(session, scene_sql(scene, file)));
+	free(file);
+}
+
 Session *
 like_lab(Scene *scene, int items)
 {
@@ -107,6 +117,7 @@ like_lab_of(Scene *scene, const LikeDesign *of, int items)
 	restate(scene, of);
 	session = scene_session(scene, "lab");
 	require(scene, like_design_create(session, of, scene_sql(scene, "like")));
+	load_events(scene, session);
 	load_twin(scene, session, "like");
 	for (int item = 1; item <= items; item++)
 	{
@@ -176,7 +187,41 @@ int64_t
 last_number(Scene *scene, Session *session)
 {
 	number_events(scene, session);
-	return number_of(scene, session, "SELECT last FROM like_seq", NO_ARGS);
+	return number_of(scene, session, "SELECT lab_last()", NO_ARGS);
+}
+
+int64_t
+to_event(Scene *scene, Session *session, int64_t number)
+{
+	int64_t event = number;
+
+	require(scene, to_events(session, &event, 1));
+	return event;
+}
+
+bool
+to_events(Session *session, int64_t *numbers, size_t count)
+{
+	SqlResult *rows;
+	Text list = {0};
+	bool done;
+
+	if (!design()->own_events || count == 0)
+	{
+		return true;
+	}
+	text_append_int64_array(&list, numbers, count);
+	done = session_query(session, &rows, "SELECT unnest(lab_events($1))", ARGS(arg_text(text_get(&list))));
+	text_free(&list);
+	for (size_t i = 0; done && i < count; i++)
+	{
+		numbers[i] = sql_int(rows, (int) i, 0);
+	}
+	if (done)
+	{
+		sql_free(rows);
+	}
+	return done;
 }
 
 void
@@ -204,13 +249,13 @@ request_like(Scene *scene, Session *session, int64_t user, int64_t item, bool wa
 void
 learn_number(Scene *scene, Session *session, int64_t user, int64_t item, LikeResult *result)
 {
-	if (design()->numbers_later && result->outcome == LIKE_CHANGED)
+	if ((design()->numbers_later || design()->own_events) && result->outcome == LIKE_CHANGED)
 	{
 		number_events(scene, session);
 		result->seq = number_of(scene, session,
-								"SELECT coalesce(max(seq), 0) FROM like_outbox "
-								"WHERE user_id = $1 AND item_id = $2 AND version = $3",
-								ARGS(arg_int(user), arg_int(item), arg_int(result->version)));
+								"SELECT coalesce(max(number), 0) FROM lab_event "
+								"WHERE user_id = $1 AND item_id = $2 AND version = $3 AND $4::bigint IN (0, event)",
+								ARGS(arg_int(user), arg_int(item), arg_int(result->version), arg_int(result->seq)));
 	}
 }
 
@@ -230,6 +275,10 @@ set_like_within(Scene *scene, Session *session, int64_t user, int64_t item, bool
 
 	require(scene, like_set_within(session, user, item, want, &result));
 	trace_answer(session, user, item, &result, TRACE_OPEN);
+	if (design()->own_events)
+	{
+		learn_number(scene, session, user, item, &result);
+	}
 	return result;
 }
 
@@ -437,10 +486,10 @@ check_tally(Scene *scene, const LikeTally *tally, int64_t requests)
 void
 learn_numbers(Scene *scene, Session *session, HistoryOp *ops, size_t count)
 {
-	Text users = {0}, items = {0}, versions = {0};
+	Text users = {0}, items = {0}, versions = {0}, events = {0};
 	SqlResult *rows;
 
-	if (!design()->numbers_later)
+	if (!design()->numbers_later && !design()->own_events)
 	{
 		return;
 	}
@@ -448,12 +497,16 @@ learn_numbers(Scene *scene, Session *session, HistoryOp *ops, size_t count)
 	APPEND_MEMBERS(&users, ops, count, key[0]);
 	APPEND_MEMBERS(&items, ops, count, key[1]);
 	APPEND_MEMBERS(&versions, ops, count, version);
+	APPEND_MEMBERS(&events, ops, count, number);
 	require(scene,
-			session_query(session, &rows,
-						  "SELECT coalesce(o.seq, 0) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) "
-						  "WITH ORDINALITY a (user_id, item_id, version, k) "
-						  "LEFT JOIN like_outbox o USING (user_id, item_id, version) ORDER BY a.k",
-						  ARGS(arg_text(text_get(&users)), arg_text(text_get(&items)), arg_text(text_get(&versions)))));
+			session_query(
+				session, &rows,
+				"SELECT coalesce(e.number, 0) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) "
+				"WITH ORDINALITY a (user_id, item_id, version, event, k) "
+				"LEFT JOIN lab_event e ON (e.user_id, e.item_id, e.version) = (a.user_id, a.item_id, a.version) "
+				"AND a.event IN (0, e.event) ORDER BY a.k",
+				ARGS(arg_text(text_get(&users)), arg_text(text_get(&items)), arg_text(text_get(&versions)),
+					 arg_text(text_get(&events)))));
 	for (size_t i = 0; i < count; i++)
 	{
 		ops[i].number = ops[i].changed ? sql_int(rows, (int) i, 0) : 0;
@@ -462,6 +515,7 @@ learn_numbers(Scene *scene, Session *session, HistoryOp *ops, size_t count)
 	text_free(&users);
 	text_free(&items);
 	text_free(&versions);
+	text_free(&events);
 }
 
 void
@@ -494,15 +548,29 @@ consumer_failed(Scene *scene, const Session *session)
 	check_text(scene, reason, "", "what keeps the consumer from taking a batch");
 }
 
+void
+tell_watermark(Scene *scene, Session *session, LikeTotals *totals)
+{
+	if (design()->own_events)
+	{
+		require(scene, like_watermark(session, &totals->watermark));
+	}
+}
+
 LikeTotals
-deliver(Scene *scene, Session *session, const int64_t *seqs, size_t count)
+deliver(Scene *scene, Session *session, const int64_t *numbers, size_t count)
 {
 	LikeTotals totals = {0};
+	int64_t *seqs = memory_get((count + 1) * sizeof(*seqs));
 
+	memcpy(seqs, numbers, count * sizeof(*seqs));
+	require(scene, to_events(session, seqs, count));
 	if (!steps()->deliver(session, seqs, count, 1, &totals))
 	{
 		consumer_failed(scene, session);
 	}
+	free(seqs);
+	tell_watermark(scene, session, &totals);
 	return totals;
 }
 
@@ -526,7 +594,7 @@ void
 clear_derived(Scene *scene, Session *session)
 {
 	require(scene, session_execute(session, "DELETE FROM processed_event; UPDATE like_count SET n = 0, base_seq = 0; "
-											"UPDATE counter_watermark SET applied_upto = 0"));
+											"SELECT like_watermark_reset()"));
 	trace_forget(session, false, "the derived side is cleared");
 }
 

@@ -134,7 +134,7 @@ offset_possible(Session *session, const OffsetFile *file, bool *possible)
 {
 	int64_t last;
 
-	if (!session_query_int(session, &last, "SELECT last FROM like_seq WHERE id = 1", NO_ARGS))
+	if (!session_query_int(session, &last, "SELECT like_last($1)", ARGS(arg_int(file->offset))))
 	{
 		return false;
 	}
@@ -236,8 +236,19 @@ consume(Session *session, const Options *options, OffsetFile *file, const Consum
 		}
 		if (batch.count == 0)
 		{
+			bool behind;
+
 			free(batch.seqs);
-			return like_watermark(session, &totals->watermark);
+			if (!like_end_of_log(session, file->offset, &totals->watermark, &behind))
+			{
+				return false;
+			}
+			if (!behind)
+			{
+				return true;
+			}
+			file->offset = 0;
+			continue;
 		}
 		ok = batch_run(&batch, steps);
 		free(batch.seqs);

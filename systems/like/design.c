@@ -11,6 +11,12 @@ const LikeDesign like_designs[] = {
 	 .idea = "writers leave events without a number, one sequencer numbers what is committed",
 	 .numbers_later = true,
 	 .left_in = "like_unnumbered"},
+	{.name = "wal",
+	 .idea = "no number at all: a replication slot has events in the order of their commits",
+	 .left_in = "like_outbox",
+	 .own_events = true,
+	 .server_settings = LIKE_WAL_SETTINGS,
+	 .made_ready_by = "SELECT like_feed_open()"},
 	{.name = NULL},
 };
 
@@ -19,8 +25,10 @@ const LikeDesign like_designs[] = {
 /* In the order in which they are loaded: functions name the tables and functions before them. */
 static const char *const SQL_FILES[] = {
 	SCHEMA,
+	"add_item.sql",
 	"write.sql",
 	"number.sql",
+	"position.sql",
 	"pull.sql",
 	"consume.sql",
 	"rebuild_snapshot.sql",
@@ -107,7 +115,7 @@ like_design_create(Session *session, const LikeDesign *design, const char *sql_f
 	}
 	paths_free(files, own_files);
 	free(folder);
-	return done;
+	return done && (design->made_ready_by == NULL || session_execute(session, design->made_ready_by));
 }
 
 /* A schema adds to the one before; every other file takes the place of the one of its name. */

@@ -24,6 +24,7 @@ snapshot_read(const SqlResult *rows, LikeSnapshot *snapshot)
 	{
 		LikeBaseline *item = &snapshot->items[i];
 
+		item->seq = sql_int(rows, (int) i, 0);
 		item->item = sql_int(rows, (int) i, 1);
 		snprintf(item->label, sizeof(item->label), "%s", sql_text(rows, (int) i, 2));
 		item->facts = sql_int(rows, (int) i, 3);
@@ -116,7 +117,7 @@ like_rebuild_all(Session *session, LikeInstallReport report, void *context)
 	{
 		LikeInstall install;
 
-		ok = like_install(session, snapshot.seq, &snapshot.items[i], READ_COMMITTED, &install);
+		ok = like_install(session, snapshot.items[i].seq, &snapshot.items[i], READ_COMMITTED, &install);
 		if (ok && report != NULL)
 		{
 			report(context, &snapshot.items[i], &install);
