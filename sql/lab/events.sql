@@ -26,3 +26,9 @@ LANGUAGE sql VOLATILE
 AS $$
 	DELETE FROM processed_event WHERE seq = ANY (p_numbers)
 $$;
+
+CREATE FUNCTION lab_sum(p_item bigint, p_seq bigint) RETURNS bigint
+LANGUAGE sql STABLE
+AS $$
+	SELECT sum(o.delta) FROM like_outbox o WHERE o.item_id = p_item AND o.seq <= p_seq
+$$;

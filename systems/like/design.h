@@ -18,6 +18,7 @@ typedef struct
 	const char *left_in;         /* the table that has an event when its writer commits */
 	const char *server_settings; /* lines for postgresql.conf, ended by a newline but for the last; NULL: none */
 	const char *made_ready_by;   /* a statement after its files, in a transaction of its own; NULL: none */
+	const char *counted_in;      /* the table that a rebuild's snapshot reads S from */
 	bool own_events;             /* its events are not called 1, 2, 3 and on in the order in which they came */
 } LikeDesign;
 

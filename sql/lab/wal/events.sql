@@ -24,3 +24,9 @@ LANGUAGE sql VOLATILE
 AS $$
 	DELETE FROM processed_event WHERE seq = ANY (lab_events(p_numbers))
 $$;
+
+CREATE FUNCTION lab_sum(p_item bigint, p_seq bigint) RETURNS bigint
+LANGUAGE sql STABLE
+AS $$
+	SELECT sum(e.delta) FROM lab_event e WHERE e.item_id = p_item AND e.number <= p_seq
+$$;

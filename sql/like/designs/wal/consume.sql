@@ -100,7 +100,7 @@ BEGIN
 		RAISE EXCEPTION 'event % is not in the outbox', v_seq USING ERRCODE = 'no_data_found';
 	END IF;
 
-	watermark := v_before + applied + covered;
+	watermark := v_before + coalesce((SELECT sum(upper(run) - lower(run)) FROM unnest(v_fresh) run), 0);
 	IF watermark > v_before THEN
 		UPDATE counter_watermark w SET applied_upto = watermark, floor = like_floor() WHERE w.id = 1;
 	END IF;
