@@ -524,8 +524,10 @@ static const struct
 	{"sequencer", "M03", "its numbers are given after the commit, so a writer cannot draw one from anywhere"},
 	{"sequencer", "M30", "its write path locks the fact row and nothing else, so there is no order to break"},
 	{"wal", "M03", "its events have ids and no numbers, and a hole means nothing"},
+	{"wal", "M10b", "what is registered is not pulled again, so a consumer that starts again meets nothing twice"},
 	{"wal", "M12", "nothing is below a watermark; what its floor must not do is W04"},
 	{"wal", "M30", "its write path locks the fact row and nothing else, so there is no order to break"},
+	{"wal", "M23", "its lag is counted, and is no difference of two numbers that are read one after the other"},
 	{"wal", "M25c", "nothing in 33-A conflicts on it, so no COMMIT there answers ROLLBACK"},
 	{"sequencer", "M25c", "nothing in 33-A conflicts on it, so no COMMIT there answers ROLLBACK"},
 };

@@ -15,6 +15,11 @@ const LikeDesign like_designs[] = {
 	 .numbers_later = true,
 	 .left_in = "like_unnumbered",
 	 .counted_in = "like_seq"},
+	{.name = "per-item",
+	 .idea = "each item has a number row and a watermark of its own",
+	 .left_in = "like_outbox",
+	 .own_events = true,
+	 .counted_in = "like_seq"},
 	{.name = "wal",
 	 .idea = "no number at all: a replication slot has events in the order of their commits",
 	 .left_in = "like_outbox",
@@ -87,13 +92,21 @@ own_path(const LikeDesign *design, const char *sql_folder, const char *name)
 	return path;
 }
 
+/* A schema adds to the one before; every other file takes the place of the one of its name. */
+static bool
+adds(const char *name)
+{
+	return strcmp(name, SCHEMA) == 0;
+}
+
 /* false: the server refused it. *own counts the design's files. */
 static bool
 load_file(Session *session, const LikeDesign *design, const char *sql_folder, const char *name, size_t *own)
 {
 	char *common = string_format("%s/%s", sql_folder, name);
 	char *over = own_path(design, sql_folder, name);
-	bool done = session_execute_file(session, common) && (over == NULL || session_execute_file(session, over));
+	bool done = ((over != NULL && !adds(name)) || session_execute_file(session, common)) &&
+				(over == NULL || session_execute_file(session, over));
 
 	*own += over != NULL;
 	free(common);
@@ -123,13 +136,12 @@ like_design_create(Session *session, const LikeDesign *design, const char *sql_f
 	return done && (design->made_ready_by == NULL || session_execute(session, design->made_ready_by));
 }
 
-/* A schema adds to the one before; every other file takes the place of the one of its name. */
 static bool
 may_load(const LikeDesign *design, const char *sql_folder, const char *file)
 {
 	const char *name = strrchr(file, '/') + 1;
 	char *own = own_path(design, sql_folder, name);
-	bool refused = own != NULL && strcmp(name, SCHEMA) != 0;
+	bool refused = own != NULL && !adds(name);
 
 	if (refused)
 	{

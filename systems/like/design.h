@@ -1,8 +1,8 @@
 /*
  * The designs of the like counter: one interface, like.h, over different SQL.
  *
- * A design is its row in the table and the files below sql/like/designs/<name>/, each loaded over the file of that name in
- * sql/like. The first row has no files of its own. What a client must know of a design is in its row; nothing else
+ * A design is its row in the table and the files below sql/like/designs/<name>/, each loaded in the place of the file of that
+ * name in sql/like, a schema after it. The first row has no files of its own. What a client must know of a design is in its row; nothing else
  * in C depends on which one is loaded.
  */
 #ifndef COUNTERPROOF_DESIGN_H
