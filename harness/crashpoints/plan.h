@@ -26,6 +26,7 @@ typedef struct
 	char *id;        /* the file's name without folder and ending */
 	char *setup;     /* SQL, or NULL */
 	char *setup_file;
+	char *server; /* lines for the server's postgresql.conf, or NULL */
 	char *needs; /* a program of the machine without which the file is skipped, or NULL */
 	CrashCommand setup_program;
 	CrashCommand program;

@@ -51,7 +51,7 @@ check_pull(Scene *scene, Session *session, const char *expected, const char *wha
 				NO_ARGS, expected, "%s", what);
 }
 
-/* Like the tests of a pull by itself, but consumed: pulled and delivered in one transaction, and not confirmed. */
+/* Pulled and delivered in one transaction, and not confirmed. */
 static void
 consume_all(Scene *scene, Session *session)
 {
@@ -308,7 +308,7 @@ slot_told(Scene *scene, Session *lab, const char *when)
 			session_query(
 				lab, &row,
 				"SELECT s.wal_status, coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn) / $1, 0)::bigint, "
-				"coalesce((s.safe_wal_size / $1)::text, '-'), "
+				"coalesce((s.safe_wal_size::bigint / $1::bigint)::text, '-'), "
 				"(SELECT (sum(size) / $1)::bigint FROM pg_ls_waldir()) FROM " SLOT,
 				ARGS(arg_int(MEGABYTE))));
 	note(scene, "%s: wal_status=%s holds back=%s MB safe_wal_size=%s MB, pg_wal=%s MB", when, sql_text(row, 0, 0),
@@ -337,8 +337,9 @@ left_behind(Scene *scene, Session *lab)
 	for (int round = 1; round <= BALLAST_ROUNDS_MOST && !lost; round++)
 	{
 		require(scene, session_execute(lab, BALLAST));
+		(void) slot_told(scene, lab, "max_slot_wal_keep_size = 32MB");
 		require(scene, session_execute(lab, "CHECKPOINT"));
-		lost = slot_told(scene, lab, "max_slot_wal_keep_size = 32MB");
+		lost = slot_told(scene, lab, "behind a checkpoint");
 	}
 	CHECK(scene, lost, "the slot is lost (pg_replication_slots.wal_status)");
 	check_count(scene, lab, 2, 0, "n=5 lag=3 pending=3 stale=true", "a reader sees what is not processed");
