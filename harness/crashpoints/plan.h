@@ -27,7 +27,7 @@ typedef struct
 	char *setup;     /* SQL, or NULL */
 	char *setup_file;
 	char *server; /* lines for the server's postgresql.conf, or NULL */
-	char *needs; /* a program of the machine without which the file is skipped, or NULL */
+	char *needs;  /* a program of the machine without which the file is skipped, or NULL */
 	CrashCommand setup_program;
 	CrashCommand program;
 	CrashCommand recover; /* the program itself when the file says nothing */
