@@ -156,6 +156,8 @@ static const OptionRow ROWS[] = {
 	 "show the page in the browser", FOR_REPORT, false},
 	{"compare", 0, NULL, TYPE_FLAG, offsetof(Options, compare), 0, 1, NULL,
 	 "make a page of what differs between two folders of evidence", FOR_REPORT, false},
+	{"merge", 0, NULL, TYPE_FLAG, offsetof(Options, merge), 0, 1, NULL,
+	 "join folders of evidence, parts of a campaign over one suite, into one", FOR_REPORT, false},
 	{"pg", 0, "COUNTERPROOF_PG", TYPE_INT, IN_RUNNER(pg_major), 10, 99, "MAJOR",
 	 "the server's major version (default 16)", FOR_RUNS, true},
 	{"pg-bin", 0, "COUNTERPROOF_PG_BIN", TYPE_TEXT, IN_RUNNER(pg_bin), 0, 0, "DIR",

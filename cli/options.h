@@ -70,6 +70,7 @@ typedef struct
 	CountersOptions counters;
 	bool open;        /* the page, in a browser */
 	bool compare;     /* two folders of evidence */
+	bool merge;       /* folders of evidence into one */
 	const char *home; /* the checkout */
 	bool help;
 	const char **words; /* what is left of the command line, ended by NULL */

@@ -126,21 +126,58 @@ compare(const Options *options, const char *const *words)
 	return code;
 }
 
+/* As a run of all the parts would have ended. */
+static ExitCode
+merge(const Options *options, const char *const *words, int word_count)
+{
+	EvidenceTotals totals;
+	Text summary = {0};
+	ExitCode code = EXIT_CODE_USAGE;
+
+	if (evidence_merge(options->runner.evidence_root, words, word_count, &totals, &summary))
+	{
+		printf("%s\n", text_get(&summary));
+		fflush(stdout);
+		code = runner_exit_code(&totals);
+	}
+	text_free(&summary);
+	return code;
+}
+
+static bool
+words_fit(const Options *options, int word_count)
+{
+	if (options->compare && (word_count != 2 || options->merge))
+	{
+		report_error("--compare is for two folders: ./run.sh report --compare BEFORE AFTER");
+		return false;
+	}
+	if (options->merge && word_count < 2)
+	{
+		report_error("--merge is for the folders of parts: ./run.sh report --merge PART PART...");
+		return false;
+	}
+	if (word_count > 1 && !options->compare && !options->merge)
+	{
+		report_error("report takes one folder, or more with --compare or --merge");
+		return false;
+	}
+	return true;
+}
+
 ExitCode
 command_report(const Options *options, const char *const *words, int word_count)
 {
 	ExitCode code;
 	char *folder;
 
-	if (word_count != 2 && options->compare)
+	if (!words_fit(options, word_count))
 	{
-		report_error("--compare is for two folders: ./run.sh report --compare BEFORE AFTER");
 		return EXIT_CODE_USAGE;
 	}
-	if (word_count > 1 && !options->compare)
+	if (options->merge)
 	{
-		report_error("report takes one folder, or two with --compare");
-		return EXIT_CODE_USAGE;
+		return merge(options, words, word_count);
 	}
 	if (options->compare)
 	{

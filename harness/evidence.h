@@ -187,4 +187,16 @@ typedef struct
 
 extern bool evidence_scan(const char *folder, bool cut_short, const ResultsVisit *visit, void *context) MUST_CHECK;
 
+
+/* --- parts of a campaign --- */
+
+/*
+ * Write the evidence of runs of one suite into <root>/<suite> as that of one run: every case of every part, in the order of
+ * their ids; one that is in several parts is there as so many repetitions. Its environment has what the parts have,
+ * and where they differ all of that; numbers of a conclusion are added. *totals are those of the whole, its SUMMARY line is appended.
+ * false: a part cannot be read, did not end, is named twice or is of another suite; or nothing can be written. Reported.
+ */
+extern bool evidence_merge(const char *root, const char *const *folders, int count, EvidenceTotals *totals,
+						   Text *summary) MUST_CHECK;
+
 #endif

@@ -742,6 +742,151 @@ START_TEST(many_repeats_stay_small)
 }
 END_TEST
 
+/* --- parts of a campaign --- */
+
+/* A run of its own below root, of cases that end as `results` says; each has a file and a trace. */
+static void
+make_part(const char *name, const EvidenceCase *cases, const Result *results, int count, const char *conclusion)
+{
+	char *below = string_format("%s/%s", root, name);
+	char *replay = string_format("./run.sh %s", name);
+	EvidenceRun run = {.root = below, .seed = 32, .cases = cases, .case_count = count, .replay = replay};
+	Evidence *evidence = evidence_open(&run);
+
+	ck_assert_ptr_nonnull(evidence);
+	for (int i = 0; i < count; i++)
+	{
+		char *path = string_format("%s/" EVIDENCE_TRACE, evidence_case_folder(evidence, i));
+		char *execution = string_format("%s {\"%s\":1}\nbegin of %s\n", name, name, cases[i].id);
+
+		ck_assert(file_replace(path, execution));
+		say(evidence, i, LINE_STEP, name);
+		say_check(evidence, i, results[i] == RESULT_FAIL ? LINE_FAIL : LINE_PASS, "1", "1");
+		evidence_case_end(evidence, i, results[i], NULL, 5);
+		free(execution);
+		free(path);
+	}
+	if (conclusion != NULL)
+	{
+		evidence_conclude(evidence, conclusion);
+	}
+	ck_assert(evidence_close(evidence, NULL, false));
+	evidence_free(evidence);
+	free(replay);
+	free(below);
+}
+
+static bool
+merge(const char *first, const char *second, EvidenceTotals *totals, Text *summary)
+{
+	char *a = string_format("%s/%s", root, first);
+	char *b = second != NULL ? string_format("%s/%s", root, second) : NULL;
+	bool done = evidence_merge(root, (const char *[]){a, b}, b != NULL ? 2 : 1, totals, summary);
+
+	free(a);
+	free(b);
+	return done;
+}
+
+START_TEST(parts_become_one_run)
+{
+	static const EvidenceCase ab[] = {{"32", "32-A", "a", "is", "k", 1, "g", "o"},
+									  {"32", "32-B", "b", "is", "k", 1, "g", "o"}};
+	static const EvidenceCase ac[] = {{"32", "32-A", "a", "is", "k", 1, "g", "o"},
+									  {"32", "32-C", "c", "is", "k", 1, "g", "o"}};
+	EvidenceTotals totals;
+	Text summary = {0};
+
+	make_part("one", ac, (const Result[]){RESULT_PASS, RESULT_PASS}, 2, NULL);
+	make_part("two", ab, (const Result[]){RESULT_FAIL, RESULT_PASS}, 2, NULL);
+	ck_assert(merge("one/32", "two/32", &totals, &summary));
+	ck_assert_int_eq(totals.scenarios, 4);
+	ck_assert_int_eq(totals.failed, 1);
+	ck_assert_str_eq(
+		read_file("32/output.txt"),
+		"== 32-A  a\nclaim    is\nstep     one\nPASS     events; expected 1, got 1\nresult   PASS passed=1 failed=0\n"
+		"== 32-B  b\nclaim    is\nstep     two\nPASS     events; expected 1, got 1\nresult   PASS passed=1 failed=0\n"
+		"== 32-C  c\nclaim    is\nstep     one\nPASS     events; expected 1, got 1\nresult   PASS passed=1 failed=0\n"
+		"== 32-A #2  a\nclaim    is\nstep     two\nFAIL     events; expected 1, got 1\nresult   FAIL passed=0 failed=1\n"
+		"replay   ./run.sh one; ./run.sh two\n"
+		"SUMMARY  passed=3 failed=1 unknown=0 skipped=0 scenarios=4 retries_40001=0 retries_40P01=0 seed=32\n");
+	ck_assert_str_eq(text_get(&summary), "SUMMARY  passed=3 failed=1 unknown=0 skipped=0 scenarios=4 retries_40001=0 "
+										 "retries_40P01=0 seed=32");
+	ck_assert(strstr(read_file("32/trace.shiviz"), "=== 32-A #2 ===\ntwo {\"two\":1}\nbegin of 32-A\n") != NULL);
+	ck_assert(strstr(read_file("32/trace.shiviz"), "=== 32-C ===\none {\"one\":1}\nbegin of 32-C\n") != NULL);
+	ck_assert(exists("32/32-A#2/trace.shiviz") && !exists("32/32-B"));
+	ck_assert(exists("32/report.html") && exists("32/junit.xml"));
+	text_free(&summary);
+}
+END_TEST
+
+/* What is joined from one part is that part, to the byte. */
+START_TEST(one_part_stays_what_it_is)
+{
+	EvidenceRun run = a_run(LENGTH_OF(CASES));
+	Evidence *evidence;
+	EvidenceTotals totals;
+	Text summary = {0}, before[3] = {{0}};
+	static const char *const names[] = {"32/output.txt", "32/results.json", "32/junit.xml"};
+
+	evidence = evidence_open(&run);
+	ck_assert(evidence_add_settings(evidence, SETTINGS, LENGTH_OF(SETTINGS)));
+	tell_run(evidence);
+	ck_assert(evidence_close(evidence, NULL, false));
+	evidence_free(evidence);
+	for (size_t i = 0; i < LENGTH_OF(names); i++)
+	{
+		text_append(&before[i], "%s", read_file(names[i]));
+	}
+	ck_assert(merge("32", NULL, &totals, &summary));
+	for (size_t i = 0; i < LENGTH_OF(names); i++)
+	{
+		ck_assert_str_eq(read_file(names[i]), text_get(&before[i]));
+		text_free(&before[i]);
+	}
+	text_free(&summary);
+}
+END_TEST
+
+START_TEST(conclusions_are_added)
+{
+	static const EvidenceCase one[] = {{"mutants", "M01", "a", "is", "k", 1, "g", "o"}};
+	static const EvidenceCase two[] = {{"mutants", "M02", "b", "is", "k", 1, "g", "o"}};
+	const Result pass[] = {RESULT_PASS};
+	EvidenceTotals totals;
+	Text summary = {0};
+
+	make_part("one", one, pass, 1, "caught=12 survived=0 canary=survived seed=32");
+	make_part("two", two, pass, 1, "caught=11 survived=1 canary=caught system=red seed=32");
+	ck_assert(merge("one/mutants", "two/mutants", &totals, &summary));
+	ck_assert_str_eq(text_get(&summary), "SUMMARY  caught=23 survived=1 canary=survived,caught seed=32 system=red");
+	text_free(&summary);
+}
+END_TEST
+
+START_TEST(parts_that_do_not_fit)
+{
+	static const EvidenceCase one[] = {{"32", "32-A", "a", "is", "k", 1, "g", "o"}};
+	static const EvidenceCase two[] = {{"33", "33-A", "b", "is", "k", 1, "g", "o"}};
+	const Result pass[] = {RESULT_PASS};
+	EvidenceTotals totals;
+	Text summary = {0};
+	char *output = string_format("%s/one/32/output.txt", root);
+
+	make_part("one", one, pass, 1, NULL);
+	make_part("two", two, pass, 1, NULL);
+	notice_expect_errors(true);
+	ck_assert(!merge("one/32", "two/33", &totals, &summary));
+	ck_assert(!merge("one/32", "one/32", &totals, &summary));
+	ck_assert(!merge("one/32", "none/32", &totals, &summary));
+	ck_assert_int_eq(unlink(output), 0);
+	ck_assert(!merge("one/32", NULL, &totals, &summary));
+	ck_assert(!exists("32") && !exists("33"));
+	ck_assert_uint_eq(summary.length, 0);
+	free(output);
+}
+END_TEST
+
 static void
 add_tests(TCase *tcase)
 {
@@ -761,6 +906,10 @@ add_tests(TCase *tcase)
 	tcase_add_test(tcase, full_disk_at_the_end);
 	tcase_add_test(tcase, odd_bytes_become_visible);
 	tcase_add_test(tcase, many_repeats_stay_small);
+	tcase_add_test(tcase, parts_become_one_run);
+	tcase_add_test(tcase, one_part_stays_what_it_is);
+	tcase_add_test(tcase, conclusions_are_added);
+	tcase_add_test(tcase, parts_that_do_not_fit);
 }
 
 int

@@ -268,6 +268,18 @@ evidence_add_settings(Evidence *evidence, const EvidenceSetting *settings, int c
 	return write_environment(evidence);
 }
 
+char *
+case_folder_name(const char *id, int repetition)
+{
+	char *name = repetition > 1 ? string_format("%s#%d", id, repetition) : string_copy(id);
+
+	for (char *at = name; *at != '\0'; at++)
+	{
+		*at = *at == '/' ? '-' : *at;
+	}
+	return name;
+}
+
 const char *
 evidence_case_folder(Evidence *evidence, int index)
 {
@@ -279,11 +291,7 @@ evidence_case_folder(Evidence *evidence, int index)
 	{
 		return record->folder;
 	}
-	name = about->repetition > 1 ? string_format("%s#%d", about->id, about->repetition) : string_copy(about->id);
-	for (char *at = name; *at != '\0'; at++)
-	{
-		*at = *at == '/' ? '-' : *at;
-	}
+	name = case_folder_name(about->id, about->repetition);
 	record->folder = string_format("%s/%s", evidence->suites[record->suite].folder, name);
 	free(name);
 	if (!folder_make(evidence, record->folder))

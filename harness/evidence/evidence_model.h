@@ -104,6 +104,9 @@ extern void folder_remove(const char *path);
 /* Let <root>/output.txt point into the run's folder. */
 extern bool folder_point(Evidence *evidence) MUST_CHECK;
 
+/* "32-K", from the second repetition on "32-K#2"; without slashes. The caller frees. */
+extern char *case_folder_name(const char *id, int repetition);
+
 /* Put the suite's folder in the place of <root>/<suite>. What lay there ends up in the run's folder. */
 extern bool folder_install(Evidence *evidence, const Suite *suite) MUST_CHECK;
 
@@ -111,6 +114,9 @@ extern bool folder_install(Evidence *evidence, const Suite *suite) MUST_CHECK;
 /* --- output.txt --- */
 
 extern void stream_line(LiveCase *live, const char *word, const char *text);
+
+/* The line that begins its execution in a trace. */
+extern void trace_label(const char *id, int repetition, Text *text);
 
 /* Write what may be written: all of the case at the front, and of those behind it that follow without a gap. */
 extern void stream_flush(Evidence *evidence);
@@ -125,6 +131,10 @@ extern bool stream_end(Evidence *evidence) MUST_CHECK;
 extern char *results_entry(const EvidenceCase *about, LiveCase *live, Result result, const char *reason,
 						   int64_t duration_ms);
 extern bool results_write(Evidence *evidence, Suite *suite) MUST_CHECK;
+
+/* Of what a results.json has on record: a text, "" when it is not there; a result by its name. */
+extern const char *results_text(const json_t *object, const char *name);
+extern Result results_result(const char *name);
 
 /* Made from the suite's results.json alone, as report.html is. */
 extern bool junit_write(Evidence *evidence, const Suite *suite) MUST_CHECK;

@@ -349,16 +349,16 @@ typedef struct
 	void *context;
 } PlainVisit;
 
-static const char *
-text_of(const json_t *object, const char *name)
+const char *
+results_text(const json_t *object, const char *name)
 {
 	const char *text = json_string_value(json_object_get(object, name));
 
 	return text != NULL ? text : "";
 }
 
-static Result
-result_of(const char *name)
+Result
+results_result(const char *name)
 {
 	for (Result result = RESULT_PASS; result <= RESULT_SKIP; result++)
 	{
@@ -382,14 +382,14 @@ visit_plain(void *context, const json_t *head, const json_t *entry)
 	(void) head;
 	json_array_foreach(checks, i, check)
 	{
-		recorded[i] = (RecordedCheck){.text = text_of(check, "text"),
-									  .expected = text_of(check, "expected"),
-									  .actual = text_of(check, "actual"),
+		recorded[i] = (RecordedCheck){.text = results_text(check, "text"),
+									  .expected = results_text(check, "expected"),
+									  .actual = results_text(check, "actual"),
 									  .held = json_is_true(json_object_get(check, "ok"))};
 	}
-	plain->visit(plain->context, &(RecordedCase){.id = text_of(entry, "id"),
-												 .result = result_of(text_of(entry, "result")),
-												 .reason = text_of(entry, "reason"),
+	plain->visit(plain->context, &(RecordedCase){.id = results_text(entry, "id"),
+												 .result = results_result(results_text(entry, "result")),
+												 .reason = results_text(entry, "reason"),
 												 .passed = (int) json_integer_value(json_object_get(entry, "passed")),
 												 .failed = (int) json_integer_value(json_object_get(entry, "failed")),
 												 .checks = recorded,

@@ -46,6 +46,17 @@ write_entry(Evidence *evidence, CaseRecord *record)
 	text_free(&text);
 }
 
+void
+trace_label(const char *id, int repetition, Text *text)
+{
+	text_append(text, "=== %s", id);
+	if (repetition > 1)
+	{
+		text_append(text, " #%d", repetition);
+	}
+	text_append(text, " ===\n");
+}
+
 static void
 write_trace(Evidence *evidence, CaseRecord *record)
 {
@@ -61,12 +72,7 @@ write_trace(Evidence *evidence, CaseRecord *record)
 	{
 		text_append(&label, "%s", TRACE_HEADER);
 	}
-	text_append(&label, "=== %s", about->id);
-	if (about->repetition > 1)
-	{
-		text_append(&label, " #%d", about->repetition);
-	}
-	text_append(&label, " ===\n");
+	trace_label(about->id, about->repetition, &label);
 	(void) (output_write(evidence, &suite->trace, label.data, label.length) &&
 			output_write(evidence, &suite->trace, record->live->trace.data, record->live->trace.length));
 	text_free(&label);

@@ -342,26 +342,39 @@ await_like(Scene *scene, Session *session)
 	return answer;
 }
 
-void
-check_waits(Scene *scene, Session *observer, Session *waiter, const char *format, ...)
+/* How many locks the session is seen waiting for, 0 or 1, once what it was sent is over or waits. */
+static int64_t
+locks_awaited(Scene *scene, Session *observer, const Session *session)
 {
-	SqlArg pid = arg_int(session_backend_pid(waiter));
-	Text what = {0};
-	va_list args;
+	SqlArg pid = arg_int(session_backend_pid(session));
 
 	/* Until what was sent arrives, the server shows the statement before it; then it runs, waits, or is over. */
 	scene_await_int(scene, observer, 1,
 					"SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND query LIKE 'SELECT%FROM like_%' "
 					"AND (state <> 'active' OR wait_event_type = 'Lock')",
 					ARGS(pid));
+	return number_of(scene, observer, "SELECT count(DISTINCT pid) FROM pg_locks WHERE pid = $1 AND NOT granted",
+					 ARGS(pid));
+}
+
+bool
+check_goes_on(Scene *scene, Session *observer, Session *session, const char *what)
+{
+	return CHECK_EQ(scene, locks_awaited(scene, observer, session), 0, "%s", what);
+}
+
+void
+check_waits(Scene *scene, Session *observer, Session *waiter, const char *format, ...)
+{
+	Text what = {0};
+	va_list args;
+	int64_t awaited = locks_awaited(scene, observer, waiter);
+
 	va_start(args, format);
 	text_append_va(&what, format, args);
 	va_end(args);
 	trace_tell(trace_client(session_name(waiter)), "wait", "%s", text_get(&what));
-	CHECK_EQ(scene,
-			 number_of(scene, observer, "SELECT count(DISTINCT pid) FROM pg_locks WHERE pid = $1 AND NOT granted",
-					   ARGS(pid)),
-			 1, "%s", text_get(&what));
+	CHECK_EQ(scene, awaited, 1, "%s", text_get(&what));
 	text_free(&what);
 }
 

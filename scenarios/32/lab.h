@@ -90,6 +90,9 @@ extern LikeResult await_like(Scene *scene, Session *session);
 /* One check: the request or batch that `waiter` was sent is seen waiting for a lock, and is not over already. */
 extern void check_waits(Scene *scene, Session *observer, Session *waiter, const char *format, ...) PRINTF_LIKE(4, 5);
 
+/* And that it is over and has not waited. */
+extern bool check_goes_on(Scene *scene, Session *observer, Session *session, const char *what);
+
 /* One check of the whole answer: "CHANGED(liked, v1, seq=1)", as like_describe() tells it. */
 extern void check_answer(Scene *scene, const LikeResult *result, const char *expected, const char *format, ...)
 	PRINTF_LIKE(4, 5);

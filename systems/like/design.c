@@ -43,6 +43,7 @@ static const char *const SQL_FILES[] = {
 	"consume.sql",
 	"rebuild_snapshot.sql",
 	"rebuild_install.sql",
+	"rebuild_chunk.sql",
 	"audit_write_side.sql",
 	"audit_read_side.sql",
 	"read_count.sql",

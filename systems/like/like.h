@@ -161,6 +161,19 @@ extern bool like_install(Session *session, int64_t snapshot_seq, const LikeBasel
 typedef void (*LikeInstallReport)(void *context, const LikeBaseline *baseline, const LikeInstall *install);
 extern bool like_rebuild_all(Session *session, LikeInstallReport report, void *context) MUST_CHECK;
 
+typedef struct
+{
+	int64_t wrong;      /* items whose row was missing or broke the identity in the snapshot */
+	int64_t installed;  /* of them; the rest had a newer baseline by then */
+	int64_t longest_ns; /* of the transactions that hold row locks */
+} LikeMended;
+
+/*
+ * For many items: one snapshot finds the rows that are wrong, which alone are installed anew, `chunk` of them in one transaction,
+ * retried whole on 40001/40P01. A row whose identity holds is not touched. Costs about one count of all facts, and what is wrong.
+ */
+extern bool like_rebuild_wrong(Session *session, int64_t chunk, LikeMended *mended) MUST_CHECK;
+
 
 /* --- reading and auditing; each from one statement --- */
 

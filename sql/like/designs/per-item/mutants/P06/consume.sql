@@ -1,14 +1,11 @@
--- M10a and M10b: what was added is remembered in a file of the consumer, outside the database. M10a writes it before the
--- commit, M10b after it: that is the consumer's step, the SQL is the same.
+-- P06: a batch locks the count rows of all items.
 --
--- The guard taken away: whether an event was added is known by the database, in the transaction that adds it.
--- processed_event is still written, so the watermark moves, but it is not asked. Killed between file and commit (M10a), the
--- batch is known and not added: it is lost. Killed between commit and file (M10b), it is added and not known: it is added again.
+-- The guard taken away: the rows of the batch's own items are all that it locks. Counts and audits are right, and one
+-- consumer at a time is let in, as with one watermark row for all.
 --
--- Lock order: count rows in item order, as in the right consumer.
--- p_known is the number in the file: events up to it are taken for added.
+-- Lock order: all count rows in item order.
 
-CREATE OR REPLACE FUNCTION like_consume(p_seqs bigint[], p_known bigint,
+CREATE OR REPLACE FUNCTION like_consume(p_seqs bigint[],
 	OUT applied bigint, OUT covered bigint, OUT dup bigint, OUT watermark bigint)
 LANGUAGE plpgsql VOLATILE STRICT
 SET plan_cache_mode = force_generic_plan
@@ -22,6 +19,7 @@ AS $$
 DECLARE
 	STRIDE CONSTANT bigint := 100;
 	v_listed int8multirange;
+	v_known int8multirange;
 	v_fresh int8multirange;
 	v_items bigint[];
 	v_locked bigint;
@@ -38,18 +36,22 @@ BEGIN
 	SELECT coalesce(range_agg(int8range(l.event, l.event + 1)), '{}') INTO v_listed FROM unnest(p_seqs) l (event);
 	SELECT array_agg(DISTINCT like_event_item(lower(run))) INTO v_items FROM unnest(v_listed) run;
 
-	PERFORM c.item_id FROM like_count c WHERE c.item_id = ANY (v_items) ORDER BY +c.item_id FOR UPDATE;
-	GET DIAGNOSTICS v_locked = ROW_COUNT;
+	PERFORM c.item_id FROM like_count c ORDER BY +c.item_id FOR UPDATE;
+	SELECT count(*) INTO v_locked FROM like_count c WHERE c.item_id = ANY (v_items);
 	SELECT max(c.base_seq) INTO v_top FROM like_count c WHERE c.item_id = ANY (v_items);
 	SELECT count(*) INTO v_marked FROM counter_watermark w WHERE w.item_id = ANY (v_items);
 
-	v_fresh := v_listed * int8multirange(int8range(p_known + 1, NULL));
+	SELECT coalesce(range_agg(int8range(like_event(p.item_id, p.seq), like_event(p.item_id, p.seq) + 1)), '{}') INTO v_known
+		FROM unnest(v_listed) run CROSS JOIN LATERAL (
+			SELECT r.item_id, r.seq FROM processed_event r
+				WHERE r.item_id = like_event_item(lower(run)) AND r.seq >= like_event_seq(lower(run))
+					AND r.seq <= like_event_seq(upper(run) - 1) OFFSET 0) p;
+	v_fresh := v_listed - v_known;
 
 	WITH event AS MATERIALIZED (
 		SELECT o.seq, o.item_id, o.delta, o.seq <= v_top AND o.seq <= (
-				SELECT c.base_seq FROM like_count c WHERE c.item_id = o.item_id) AS in_baseline,
-				like_event(o.item_id, o.seq) <@ v_fresh AS fresh
-			FROM unnest(v_listed) run CROSS JOIN LATERAL (
+				SELECT c.base_seq FROM like_count c WHERE c.item_id = o.item_id) AS in_baseline
+			FROM unnest(v_fresh) run CROSS JOIN LATERAL (
 				SELECT l.* FROM like_outbox l
 					WHERE l.item_id = like_event_item(lower(run)) AND l.seq >= like_event_seq(lower(run))
 						AND l.seq <= like_event_seq(upper(run) - 1)
@@ -57,16 +59,14 @@ BEGIN
 	), registered AS (
 		INSERT INTO processed_event (item_id, seq, how)
 			SELECT e.item_id, e.seq, CASE WHEN e.in_baseline THEN 'COVERED' ELSE 'APPLIED' END FROM event e
-			ON CONFLICT DO NOTHING
 	), counted AS (
 		UPDATE like_count c SET n = c.n + d.delta
-			FROM (SELECT e.item_id, sum(e.delta) AS delta FROM event e
-				WHERE e.fresh AND NOT e.in_baseline GROUP BY e.item_id) d
+			FROM (SELECT e.item_id, sum(e.delta) AS delta FROM event e WHERE NOT e.in_baseline GROUP BY e.item_id) d
 			CROSS JOIN LATERAL (SELECT k.ctid AS place FROM like_count k WHERE k.item_id = d.item_id OFFSET 0) k
 			WHERE c.ctid = k.place
 	)
 	SELECT count(*) FILTER (WHERE NOT e.in_baseline), count(*) FILTER (WHERE e.in_baseline)
-		INTO applied, covered FROM event e WHERE e.fresh;
+		INTO applied, covered FROM event e;
 	dup := cardinality(p_seqs) - applied - covered;
 
 	IF applied + covered < (SELECT sum(upper(run) - lower(run)) FROM unnest(v_fresh) run) THEN
