@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "design.h"
 
 static ExitCode
 run_files(const Options *options, const RunnerConfig *config, const char *const *files, int count)
@@ -98,6 +99,7 @@ command_crashpoints(const Options *options, const char *const *words, int word_c
 		report_error("cannot hand --design on: %s", strerror(errno));
 		return EXIT_CODE_BROKEN;
 	}
+	config.server_settings = like_design_find(config.design)->server_settings;
 	if (!command_has_server(options) || (word_count == 0 && !find_shipped(options, &shipped, &shipped_count)))
 	{
 		paths_free(shipped, shipped_count);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "commands.h"
+#include "design.h"
 #include "twins/twins.h"
 
 static bool
@@ -41,6 +42,7 @@ command_run(const Options *options, const char *const *words, int word_count)
 		}
 		config.design = twin_design(twin_find(config.variant), config.design, NULL);
 	}
+	config.server_settings = like_design_find(config.design)->server_settings;
 	if (!command_select(options, words, word_count, &selected, &count))
 	{
 		return EXIT_CODE_NO_MATCH;

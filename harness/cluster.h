@@ -30,6 +30,7 @@ typedef struct
 	bool drops;        /* root: server processes run as `account` */
 	Account account;   /* its name lies in account_name: a kit is not copied */
 	char account_name[64];
+	const char *settings; /* further lines for postgresql.conf of every server, NULL: none; borrowed */
 } ServerKit;
 
 /*

@@ -67,6 +67,7 @@ lab_run(const RunnerConfig *config, const EvidenceCase *cases, int case_count, i
 	{
 		if (config->server == NULL)
 		{
+			kit.settings = config->server_settings;
 			server_kit_prefer_memory(&kit, memory_bytes);
 		}
 		evidence = evidence_open(&run);

@@ -78,7 +78,8 @@ START_TEST(a_file_that_is_right)
 				  "concurrent: [beside]\n"
 				  "invariants:\n  - name: one\n    sql: SELECT 1\n  - {name: two, sql: SELECT 2}\n"
 				  "faults: [pause, kill-client]\n"
-				  "timeout: 3\npause: 70\nsettle: 20\ntcp: true\nneeds: psql\nexpect: violation\npoints: turns\n");
+				  "timeout: 3\npause: 70\nsettle: 20\ntcp: true\nneeds: psql\nexpect: violation\npoints: turns\n"
+				  "server: |\n  work_mem = 7MB\n");
 
 	ck_assert_ptr_nonnull(plan);
 	ck_assert_str_eq(plan->id, "plan");
@@ -100,6 +101,7 @@ START_TEST(a_file_that_is_right)
 	ck_assert_int_eq(plan->settle_ms, 20);
 	ck_assert(plan->tcp);
 	ck_assert_str_eq(plan->needs, "psql");
+	ck_assert_str_eq(plan->server, "work_mem = 7MB\n");
 	ck_assert(plan->expects_violation);
 	ck_assert(plan->turns);
 	crash_plan_free(plan);
@@ -121,6 +123,7 @@ START_TEST(what_a_file_does_not_say)
 	ck_assert_int_eq(plan->settle_ms, 0);
 	ck_assert(!plan->tcp);
 	ck_assert_ptr_null(plan->needs);
+	ck_assert_ptr_null(plan->server);
 	ck_assert(!plan->expects_violation);
 	ck_assert(!plan->turns);
 	crash_plan_free(plan);

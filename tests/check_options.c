@@ -144,7 +144,7 @@ START_TEST(points_of_a_program)
 	assert_refused("--points 0", "--points takes N or A-B with 1 <= A <= B <= 1000000, not \"0\"");
 	assert_refused("--points -3", "--points takes N or A-B with 1 <= A <= B <= 1000000, not \"-3\"");
 	assert_refused("--points 3-", "--points takes N or A-B with 1 <= A <= B <= 1000000, not \"3-\"");
-	assert_refused("--design rwo", "--design takes row or sequencer, not \"rwo\"");
+	assert_refused("--design rwo", "--design takes row or sequencer or per-item or wal, not \"rwo\"");
 	assert_refused("--fault shoot", "--fault takes kill-client, cut, stop-server or pause, not \"shoot\"");
 	assert_refused("--sample 0", "--sample takes a number from 1 to 1000000, not \"0\"");
 }

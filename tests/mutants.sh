@@ -34,8 +34,8 @@ fresh_copy() {
 
 expect 'every twin' 0 'caught=(3[89]|[4-9][0-9]|[0-9]{3,}) survived=0 canary=survived'
 
-for design in sequencer per-item; do
-	expect "every twin of design $design" 0 'caught=(4[89]|[5-9][0-9]|[0-9]{3,}) survived=0 canary=survived' --design "$design"
+for design in sequencer per-item wal; do
+	expect "every twin of design $design" 0 'caught=(4[5-9]|[5-9][0-9]|[0-9]{3,}) survived=0 canary=survived' --design "$design"
 done
 
 # What the environment selects is selected once, and not again inside.

@@ -30,12 +30,16 @@ cluster_append_quoted(Text *text, const char *value)
  * The port is set because PGPORT would be asked otherwise.
  */
 void
-cluster_append_settings(Text *text, const char *directory)
+cluster_append_settings(Text *text, const char *directory, const char *more)
 {
 	text_append(text, "listen_addresses = ''\nport = %d\nunix_socket_directories = '\"", CLUSTER_PORT);
 	cluster_append_quoted(text, directory);
 	text_append(text, "\"'\nunix_socket_permissions = 0700\nmax_connections = 400\n"
 					  "log_line_prefix = '%%m [%%p] %%a '\nrecovery_init_sync_method = syncfs\n");
+	if (more != NULL)
+	{
+		text_append(text, "%s\n", more);
+	}
 }
 
 /*
@@ -51,7 +55,7 @@ copy_template(const Cluster *cluster, const char *template)
 	Text settings = {0};
 	bool done;
 
-	cluster_append_settings(&settings, cluster->directory);
+	cluster_append_settings(&settings, cluster->directory, cluster->kit->settings);
 	{
 		const char *argv[] = {"/bin/sh", "-c", script, "sh", template, cluster->data, settings.data, NULL};
 

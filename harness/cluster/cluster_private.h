@@ -29,7 +29,7 @@ struct Cluster
 extern Cluster *cluster_make(const ServerKit *kit, const char *name) MUST_CHECK;
 
 /* What differs from initdb's file, for postgresql.conf. */
-extern void cluster_append_settings(Text *text, const char *directory);
+extern void cluster_append_settings(Text *text, const char *directory, const char *more);
 
 /* Inside single quotes, where an apostrophe and a backslash stand behind a backslash, in postgresql.conf as in conninfo. */
 extern void cluster_append_quoted(Text *text, const char *value);

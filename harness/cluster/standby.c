@@ -40,7 +40,7 @@ make_standby(Cluster *primary, const Cluster *standby, const char *label)
 	text_append(&source, "%s application_name='", cluster_conninfo(primary, "replication"));
 	cluster_append_quoted(&source, standby->name);
 	text_append(&source, "'");
-	cluster_append_settings(&settings, standby->directory);
+	cluster_append_settings(&settings, standby->directory, NULL);
 	text_append(&settings, "primary_conninfo = '");
 	cluster_append_quoted(&settings, text_get(&source));
 	text_append(&settings, "'\n");

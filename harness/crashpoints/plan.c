@@ -37,6 +37,7 @@ typedef struct
 	char *setup;
 	char *setup_file;
 	char *needs;
+	char *server;
 	RawCommand commands[COMMANDS];
 	CrashInvariant *invariants;
 	unsigned invariants_count;
@@ -103,6 +104,7 @@ static const cyaml_schema_field_t OTHERS[] = {
 	CYAML_FIELD_STRING_PTR("setup", OPTIONAL_POINTER, RawPlan, setup, 0, CYAML_UNLIMITED),
 	CYAML_FIELD_STRING_PTR("setup_file", OPTIONAL_POINTER, RawPlan, setup_file, 1, CYAML_UNLIMITED),
 	CYAML_FIELD_STRING_PTR("needs", OPTIONAL_POINTER, RawPlan, needs, 1, CYAML_UNLIMITED),
+	CYAML_FIELD_STRING_PTR("server", OPTIONAL_POINTER, RawPlan, server, 1, CYAML_UNLIMITED),
 	CYAML_FIELD_SEQUENCE("invariants", CYAML_FLAG_POINTER, RawPlan, invariants, &INVARIANT, 1, CYAML_UNLIMITED),
 	CYAML_FIELD_SEQUENCE("faults", OPTIONAL_POINTER, RawPlan, faults, &FAULT, 1, CRASH_FAULTS),
 	CYAML_FIELD_INT_PTR("timeout", OPTIONAL_POINTER, RawPlan, timeout),
@@ -346,6 +348,7 @@ plan_make(const char *path, const char *directory, const RawPlan *raw)
 													 : string_format("%s/%s", directory, raw->setup_file);
 	}
 	plan->needs = string_copy(raw->needs);
+	plan->server = string_copy(raw->server);
 	plan->setup_program = command_make(&raw->commands[SETUP_PROGRAM]);
 	plan->program = command_make(&raw->commands[PROGRAM]);
 	plan->recover = command_make(&raw->commands[RECOVER]);
@@ -448,6 +451,7 @@ crash_plan_free(CrashPlan *plan)
 	command_free(&plan->concurrent);
 	free(plan->setup_file);
 	free(plan->needs);
+	free(plan->server);
 	free(plan->setup);
 	free(plan->id);
 	free(plan->directory);

@@ -26,7 +26,8 @@ typedef struct
 	char *id;        /* the file's name without folder and ending */
 	char *setup;     /* SQL, or NULL */
 	char *setup_file;
-	char *needs; /* a program of the machine without which the file is skipped, or NULL */
+	char *server; /* lines for the server's postgresql.conf, or NULL */
+	char *needs;  /* a program of the machine without which the file is skipped, or NULL */
 	CrashCommand setup_program;
 	CrashCommand program;
 	CrashCommand recover; /* the program itself when the file says nothing */

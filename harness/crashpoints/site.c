@@ -150,6 +150,7 @@ start_server(Site *site)
 
 	site->cluster = cluster_create(site->setup.kit, plan->id);
 	done = site->cluster != NULL && cluster_configure(site->cluster, settle) &&
+		   (plan->server == NULL || cluster_configure(site->cluster, plan->server)) &&
 		   cluster_start(site->cluster, deadline_in_ms(START_MS)) && open_control(site);
 	free(settle);
 	return done;

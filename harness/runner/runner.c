@@ -122,7 +122,12 @@ open_server(Runner *runner)
 			config->pg_major);
 		return false;
 	}
-	return server_kit_find(&runner->kit, config->pg_bin, config->pg_major) && start_server(runner);
+	if (!server_kit_find(&runner->kit, config->pg_bin, config->pg_major))
+	{
+		return false;
+	}
+	runner->kit.settings = config->server_settings;
+	return start_server(runner);
 }
 
 /* A case found the run's server dead or dying: that is never the case's success. Its log is the case's. */

@@ -662,7 +662,7 @@ void
 clear_derived(Scene *scene, Session *session)
 {
 	require(scene, session_execute(session, "DELETE FROM processed_event; UPDATE like_count SET n = 0, base_seq = 0; "
-											"UPDATE counter_watermark SET applied_upto = 0"));
+											"SELECT like_watermark_reset()"));
 	trace_forget(session, false, "the derived side is cleared");
 }
 

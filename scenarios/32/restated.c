@@ -6,7 +6,7 @@
 
 #include "restated.h"
 
-#define ROWS_MAX 12
+#define ROWS_MAX 13
 
 #define NO_NUMBER_ROW "writers take no number, so none waits for another pair's"
 #define OWN_LAG "lag is the item's own: what lags on another item makes no count here stale"
@@ -14,6 +14,11 @@
 #define BOTH_ITEMS "the watermarks of both items are moved, each by as much"
 #define NAMED_BY_ITEM "an event is called by its item and its number there"
 #define NUMBERED_BY_SEQUENCER "the outbox row is the sequencer's: its event is known by pair and version, not by xmin"
+#define IDS_HAVE_HOLES "ids have holes; an id that was not drawn is seen, and a missing event by its pair and its item"
+#define PROCESSED_ARE_COUNTED "the watermark is the number of processed events, lag that of the others"
+#define LAG_WITHOUT_WATERMARK                                                                                          \
+	"lag is what is not registered, whatever the watermark says; that it is wrong is seen all the same"
+#define REGISTERED_ARE_LEFT_OUT "the slot brings them again, and a pull leaves out what is registered"
 
 typedef struct
 {
@@ -69,6 +74,68 @@ static const RestatedCase restated_cases[] = {
 	 .rows =
 		 {{"what it printed", "DRAINED applied=45 covered=0 dup=0 watermark=120",
 		   "a consumer stands at the watermark of each item, in the database: what is committed is not pulled again"}}},
+	{.design = "wal",
+	 .scenario = "32-A",
+	 .rows = {{"an event under another number: 5 is missing, 7 is too many",
+			   "last_seq=5 outbox_rows=5 gap_violations=1 version_mismatch_pairs=0 delta_sum_mismatch_items=0",
+			   IDS_HAVE_HOLES},
+			  {"an event that is gone",
+			   "last_seq=4 outbox_rows=4 gap_violations=0 version_mismatch_pairs=1 delta_sum_mismatch_items=1",
+			   IDS_HAVE_HOLES}}},
+	{.design = "wal",
+	 .scenario = "32-B",
+	 .rows = {{"the second like waits in pg_locks", "0", NO_NUMBER_ROW},
+			  {"it waits for the first one's backend", "0", NO_NUMBER_ROW},
+			  {"events seen by the reader that asks for what is above its highest number", "12",
+			   "a pull answers what is not processed, wherever the reader believes to stand: 3, 4 and 5 events"}}},
+	{.design = "wal",
+	 .scenario = "32-D",
+	 .rows = {{"event 32 before 31", "applied=1 covered=0 dup=0 watermark=31", PROCESSED_ARE_COUNTED},
+			  {"below zero, and not clamped", "n=-1 lag=1 pending=1 stale=false", PROCESSED_ARE_COUNTED},
+			  {"pending events are found by item and number", "false",
+			   "one walk over what is not known to be processed counts those of all items and those of this one"}}},
+	{.design = "wal",
+	 .scenario = "32-E",
+	 .rows = {{"the batch's totals: {2}", "applied=1 covered=0 dup=0 watermark=1", PROCESSED_ARE_COUNTED},
+			  {"the batch's totals: {5,2}", "applied=1 covered=0 dup=1 watermark=2", PROCESSED_ARE_COUNTED},
+			  {"the batch's totals: {8}", "applied=1 covered=0 dup=0 watermark=3", PROCESSED_ARE_COUNTED},
+			  {"the batch's totals: {1,1}", "applied=1 covered=0 dup=1 watermark=4", PROCESSED_ARE_COUNTED},
+			  {"the batch's totals: {7,4,2}", "applied=2 covered=0 dup=1 watermark=6", PROCESSED_ARE_COUNTED},
+			  {"the batch's totals: {3}", "applied=1 covered=0 dup=0 watermark=7", PROCESSED_ARE_COUNTED},
+			  {"the watermark where it belongs", "lag=2 unprocessed=2 watermark_violations=0", PROCESSED_ARE_COUNTED},
+			  {"one too low: nothing is lost, lag says too much", "lag=2 unprocessed=2 watermark_violations=1",
+			   LAG_WITHOUT_WATERMARK},
+			  {"too high, and unprocessed <= lag sees nothing", "lag=2 unprocessed=2 watermark_violations=1",
+			   LAG_WITHOUT_WATERMARK},
+			  {"all but event 4", "applied=7 covered=0 dup=0 watermark=7", PROCESSED_ARE_COUNTED},
+			  {"lag counts from the hole, not from the highest event seen", "1",
+			   "one event is not processed: there is no hole"},
+			  {"what is pulled above the watermark", "applied=1 covered=0 dup=0 watermark=8",
+			   REGISTERED_ARE_LEFT_OUT}}},
+	{.design = "wal",
+	 .scenario = "32-H",
+	 .rows = {{"step 3: deliver {7}", "applied=1 covered=0 dup=0 watermark=4", PROCESSED_ARE_COUNTED},
+			  {"step 3: read side",
+			   "watermark=4 lag=4 unprocessed=4 exact_violations=0 bound_violations=0 watermark_violations=0",
+			   PROCESSED_ARE_COUNTED},
+			  {"step 4: read side",
+			   "watermark=4 lag=4 unprocessed=4 exact_violations=0 bound_violations=0 watermark_violations=0",
+			   PROCESSED_ARE_COUNTED},
+			  {"step 4, by overwrite: only the identity sees it yet: read side",
+			   "watermark=4 lag=4 unprocessed=4 exact_violations=1 bound_violations=0 watermark_violations=0",
+			   PROCESSED_ARE_COUNTED}}},
+	{.design = "wal",
+	 .scenario = "32-I",
+	 .rows = {{"the consumer, n 0->1", "applied=1 covered=0 dup=0 watermark=1", PROCESSED_ARE_COUNTED},
+			  {"after the install: read side",
+			   "watermark=1 lag=4 unprocessed=4 exact_violations=0 bound_violations=0 watermark_violations=0",
+			   PROCESSED_ARE_COUNTED}}},
+	{.design = "wal",
+	 .scenario = "32-K",
+	 .rows = {{"what it printed", "DRAINED applied=45 covered=0 dup=0 watermark=120", REGISTERED_ARE_LEFT_OUT}}},
+	{.design = "wal",
+	 .scenario = "33-A",
+	 .nothing_left = "both its conflicts are at the number row, which writers of this design do not touch"},
 };
 
 void

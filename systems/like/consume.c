@@ -145,6 +145,7 @@ bool
 like_drain_from(Session *session, int64_t after, int64_t batch_size, LikeTotals *totals)
 {
 	int64_t watermark = -1;
+	int64_t first = 0; /* of the batch before */
 
 	for (int batch = 1;; batch++)
 	{
@@ -172,8 +173,16 @@ like_drain_from(Session *session, int64_t after, int64_t batch_size, LikeTotals 
 				return true;
 			}
 			after = 0;
+			first = 0;
 			continue;
 		}
+		if (seqs[0] == first)
+		{
+			report_error("event %" PRId64 " was delivered, and is pulled again", first);
+			free(seqs);
+			return false;
+		}
+		first = seqs[0];
 		/* After the last number seen, not after the watermark: a hole in the outbox must not hold the drain for ever. */
 		after = seqs[count - 1];
 		ok = like_deliver(session, seqs, count, batch, &delivered);

@@ -6,15 +6,27 @@
 #include <unistd.h>
 
 const LikeDesign like_designs[] = {
-	{.name = "row", .idea = "writers take numbers from one locked row", .left_in = "like_outbox"},
+	{.name = "row",
+	 .idea = "writers take numbers from one locked row",
+	 .left_in = "like_outbox",
+	 .counted_in = "like_seq"},
 	{.name = "sequencer",
 	 .idea = "writers leave events without a number, one sequencer numbers what is committed",
 	 .numbers_later = true,
-	 .left_in = "like_unnumbered"},
+	 .left_in = "like_unnumbered",
+	 .counted_in = "like_seq"},
 	{.name = "per-item",
 	 .idea = "each item has a number row and a watermark of its own",
 	 .left_in = "like_outbox",
-	 .own_events = true},
+	 .own_events = true,
+	 .counted_in = "like_seq"},
+	{.name = "wal",
+	 .idea = "no number at all: a replication slot has events in the order of their commits",
+	 .left_in = "like_outbox",
+	 .counted_in = "counter_watermark",
+	 .own_events = true,
+	 .server_settings = LIKE_WAL_SETTINGS,
+	 .made_ready_by = "SELECT like_feed_open()"},
 	{.name = NULL},
 };
 
@@ -122,7 +134,7 @@ like_design_create(Session *session, const LikeDesign *design, const char *sql_f
 	}
 	paths_free(files, own_files);
 	free(folder);
-	return done;
+	return done && (design->made_ready_by == NULL || session_execute(session, design->made_ready_by));
 }
 
 static bool

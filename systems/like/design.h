@@ -15,9 +15,15 @@ typedef struct
 	const char *name;
 	const char *idea;   /* in a few words */
 	bool numbers_later; /* writers leave their events without a number; like_number() and like_pull() give it to them */
-	const char *left_in; /* the table that has an event when its writer commits */
-	bool own_events;     /* its events are not called 1, 2, 3 and on in the order in which they came */
+	const char *left_in;         /* the table that has an event when its writer commits */
+	const char *server_settings; /* lines for postgresql.conf, ended by a newline but for the last; NULL: none */
+	const char *made_ready_by;   /* a statement after its files, in a transaction of its own; NULL: none */
+	const char *counted_in;      /* the table that a rebuild's snapshot reads S from */
+	bool own_events;             /* its events are not called 1, 2, 3 and on in the order in which they came */
 } LikeDesign;
+
+/* For a case's own server, on which it runs the design of that name whatever --design says. */
+#define LIKE_WAL_SETTINGS "wal_level = logical\nmax_replication_slots = 100"
 
 extern const LikeDesign like_designs[]; /* the default first, ended by a row without a name */
 

@@ -28,3 +28,9 @@ AS $$
 	DELETE FROM processed_event p USING lab_event e
 		WHERE e.number = ANY (p_numbers) AND like_event(p.item_id, p.seq) = e.event
 $$;
+
+CREATE FUNCTION lab_sum(p_item bigint, p_seq bigint) RETURNS bigint
+LANGUAGE sql STABLE
+AS $$
+	SELECT sum(o.delta) FROM like_outbox o WHERE o.item_id = p_item AND o.seq <= p_seq
+$$;

@@ -1,0 +1,38 @@
+-- M05: every request writes an event, whether it changes the state or not.
+--
+-- The guard taken away: a request that changes nothing ends before it writes. It is answered as what it was, and its
+-- event is counted.
+--
+-- Lock order: fact row, as in the right write path.
+
+CREATE OR REPLACE FUNCTION like_set(p_user bigint, p_item bigint, p_want boolean,
+	OUT changed boolean, OUT liked boolean, OUT version bigint, OUT seq bigint, OUT xid xid8)
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+	first boolean;
+BEGIN
+	INSERT INTO like_fact (user_id, item_id, liked, version) VALUES (p_user, p_item, p_want, p_want::int)
+		ON CONFLICT DO NOTHING;
+	first := FOUND;
+
+	IF first THEN
+		liked := false;
+		version := 0;
+	ELSE
+		SELECT f.liked, f.version INTO STRICT liked, version
+			FROM like_fact f WHERE f.user_id = p_user AND f.item_id = p_item FOR UPDATE;
+	END IF;
+
+	changed := liked <> p_want;
+	seq := 0;
+	xid := pg_current_xact_id();
+	liked := p_want;
+	version := version + 1;
+	UPDATE like_fact f SET liked = p_want, version = like_set.version
+		WHERE f.user_id = p_user AND f.item_id = p_item;
+
+	INSERT INTO like_outbox (user_id, item_id, delta, version)
+		VALUES (p_user, p_item, CASE WHEN p_want THEN 1 ELSE -1 END, like_set.version);
+END
+$$;
