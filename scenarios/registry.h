@@ -87,7 +87,9 @@
 	SCENARIO(scale_counted) \
 	SCENARIO(scale_bounded) \
 	SCENARIO(scale_recounted) \
-	SCENARIO(scale_sequencer)
+	SCENARIO(scale_sequencer) \
+	SCENARIO(scale_relay) \
+	SCENARIO(scale_relay_crash)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

@@ -40,6 +40,7 @@ struct Scene
 	bool checked;   /* something was */
 	char *conninfo; /* of the case's database */
 	Cluster *cluster;
+	RedisServer *redis;
 	Session *sessions[SESSIONS_MAX];
 	Process *processes[PROCESSES_MAX];
 	Fault *faults[FAULTS_MAX];
@@ -462,6 +463,24 @@ scene_cluster(Scene *scene)
 	return scene->cluster;
 }
 
+RedisServer *
+scene_redis(Scene *scene)
+{
+	const char *missing = redis_server_missing();
+	const char *scratch = getenv("TMPDIR");
+
+	if (missing != NULL)
+	{
+		scene_skip(scene, "%s", missing);
+	}
+	if (scene->redis == NULL)
+	{
+		scene->redis = redis_server_create(scratch != NULL && scratch[0] == '/' ? scratch : "/tmp");
+		require(scene, scene->redis != NULL);
+	}
+	return scene->redis;
+}
+
 Process *
 scene_start(Scene *scene, const ProcessSpec *spec)
 {
@@ -769,12 +788,14 @@ teardown(Scene *scene, bool gave_up)
 	{
 		cluster_save_log(scene->cluster, scene->setup.folder);
 	}
+	clean = redis_server_free(scene->redis);
+	scene->redis = NULL;
 	if (gave_up)
 	{
-		return close_cluster(scene);
+		return close_cluster(scene) && clean;
 	}
 	free_handed_out(scene);
-	clean = close_cluster(scene);
+	clean = close_cluster(scene) && clean;
 	free(scene->conninfo);
 	return clean;
 }
