@@ -25,14 +25,12 @@ relay_killed(RelayLab *lab)
 	step(lab->scene, "60 events; the relay is killed before it publishes its second batch");
 	write_likes(lab, 3 * RELAY_BATCH);
 	relay = start_relay(lab, "relay.before_publish:2");
-	check_printed(lab, relay, "PAUSED relay.before_publish seq=21..40", "where the relay stopped");
-	kill_program(lab, relay, "like-relay", "relay.before_publish");
+	kill_at(lab, relay, "like-relay", "PAUSED relay.before_publish seq=21..40", "where the relay stopped");
 	check_stream(lab, "1..20", "killed before its publication");
 
 	step(lab->scene, "started again, and killed after it has published that batch");
 	relay = start_relay(lab, "relay.after_publish:1");
-	check_printed(lab, relay, "PAUSED relay.after_publish seq=21..40", "where the second one stopped");
-	kill_program(lab, relay, "like-relay", "relay.after_publish");
+	kill_at(lab, relay, "like-relay", "PAUSED relay.after_publish seq=21..40", "where the second one stopped");
 	check_stream(lab, "1..40", "killed after its publication");
 
 	step(lab->scene, "started a third time");
@@ -47,15 +45,15 @@ consumers_killed(RelayLab *lab)
 
 	step(lab->scene, "a consumer is killed in the transaction of its first batch");
 	consumer = start_consumer(lab, "one", NEVER_MS, "consumer.before_commit:1");
-	check_printed(lab, consumer, "PAUSED consumer.before_commit batch=1 seq=1..20", "where the consumer stopped");
-	kill_program(lab, consumer, "like-stream-consumer", "consumer.before_commit");
+	kill_at(lab, consumer, "like-stream-consumer", "PAUSED consumer.before_commit batch=1 seq=1..20",
+			"where the consumer stopped");
 	CHECK_EQ(lab->scene, entries_pending(lab), 20, "killed before its commit: entries pending");
 	check_audits_clean(lab->scene, lab->lab, "killed before its commit");
 
 	step(lab->scene, "another one after the commit of its first batch, before it acknowledges");
 	consumer = start_consumer(lab, "two", NEVER_MS, "consumer.after_commit:1");
-	check_printed(lab, consumer, "PAUSED consumer.after_commit batch=1 seq=21..40", "where the second consumer stopped");
-	kill_program(lab, consumer, "like-stream-consumer", "consumer.after_commit");
+	kill_at(lab, consumer, "like-stream-consumer", "PAUSED consumer.after_commit batch=1 seq=21..40",
+			"where the second consumer stopped");
 	CHECK_EQ(lab->scene, entries_pending(lab), 40, "killed before it acknowledged: entries pending");
 	check_audits_clean(lab->scene, lab->lab, "killed before it acknowledged");
 
@@ -76,8 +74,8 @@ trimmed(RelayLab *lab)
 	run_relay(lab, "PUBLISHED 40 again=0 trimmed=60 last=100", "what the relay says, having trimmed");
 	check_stream(lab, "61..100", "trimmed at the watermark");
 	consumer = start_consumer(lab, "four", NEVER_MS, "consumer.after_ack:1");
-	check_printed(lab, consumer, "PAUSED consumer.after_ack batch=1 events=20", "where the fourth consumer stopped");
-	kill_program(lab, consumer, "like-stream-consumer", "consumer.after_ack");
+	kill_at(lab, consumer, "like-stream-consumer", "PAUSED consumer.after_ack batch=1 events=20",
+			"where the fourth consumer stopped");
 	run_relay(lab, "PUBLISHED 0 again=0 trimmed=20 last=100", "what the relay says with nothing to publish");
 	check_stream(lab, "81..100", "trimmed at the watermark again");
 	run_consumer(lab, "five", "DRAINED applied=20 covered=0 dup=0 watermark=100 claimed=0", "what the fifth one says");
@@ -92,7 +90,8 @@ two_relays(RelayLab *lab)
 	step(lab->scene, "a relay has planned a batch when another one publishes it");
 	write_likes(lab, RELAY_BATCH);
 	relay = start_relay(lab, "relay.before_publish:1");
-	check_printed(lab, relay, "PAUSED relay.before_publish seq=101..120", "where the first of two relays stopped");
+	(void) check_printed(lab, relay, "PAUSED relay.before_publish seq=101..120",
+						 "where the first of two relays stopped");
 	run_relay(lab, "PUBLISHED 20 again=0 trimmed=20 last=120", "what the second of two relays says");
 	let_go(lab, relay, "PUBLISHED 0 again=1 trimmed=0 last=120", "what the first of two relays says");
 	check_stream(lab, "101..120", "two relays");
@@ -117,7 +116,8 @@ emptied(RelayLab *lab)
 		 "a relay has planned a batch when all of Redis is emptied, 20 events before it still to be consumed");
 	write_likes(lab, RELAY_BATCH);
 	relay = start_relay(lab, "relay.before_publish:1");
-	check_printed(lab, relay, "PAUSED relay.before_publish seq=121..140", "where the relay stopped before the loss");
+	(void) check_printed(lab, relay, "PAUSED relay.before_publish seq=121..140",
+						 "where the relay stopped before the loss");
 	flush(lab);
 	let_go(lab, relay, "PUBLISHED 40 again=1 trimmed=0 last=140", "what the relay says after the loss");
 	check_stream(lab, "101..140", "emptied and published again");

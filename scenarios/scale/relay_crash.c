@@ -95,7 +95,7 @@ publish_and_kill(RelayLab *lab, const char *paused, const char *when)
 	write_likes(lab, RELAY_BATCH);
 	require(lab->scene, redis_server_unsynced_writes(lab->redis, &before));
 	relay = start_relay(lab, "relay.after_publish:1");
-	check_printed(lab, relay, paused, when);
+	(void) check_printed(lab, relay, paused, when);
 	kill_redis(lab, when);
 	require(lab->scene, redis_server_unsynced_writes(lab->redis, &after));
 	if (after > before)
@@ -165,7 +165,7 @@ consumed_tail_lost(RelayLab *lab)
 	hang_sync(lab);
 	write_likes(lab, RELAY_BATCH);
 	relay = start_relay(lab, "relay.after_publish:1");
-	check_printed(lab, relay, "PAUSED relay.after_publish seq=61..80", "where the relay stopped");
+	(void) check_printed(lab, relay, "PAUSED relay.after_publish seq=61..80", "where the relay stopped");
 	run_consumer(lab, "two", "DRAINED applied=20 covered=0 dup=0 watermark=80 claimed=0", "what the next one says");
 	kill_redis(lab, "with a consumed tail");
 	scene_free_process(lab->scene, relay);

@@ -99,33 +99,38 @@ start_consumer(RelayLab *lab, const char *name, const char *claim_idle_ms, const
 	return scene_start(lab->scene, &(ProcessSpec){.argv = words.words});
 }
 
-void
+bool
 check_printed(RelayLab *lab, Process *program, const char *expected, const char *what)
 {
 	Text line = {0};
 	bool ended = false;
+	bool held;
 
 	if (!process_read_line(program, &line, scene_deadline(lab->scene, RELAY_WAIT_MS), &ended) && !ended)
 	{
 		scene_broken(lab->scene, "%s: nothing was said in time", what);
 	}
 	note(lab->scene, "%s", text_get(&line));
-	check_text(lab->scene, text_get(&line), expected, "%s", what);
+	held = check_text(lab->scene, text_get(&line), expected, "%s", what);
 	text_free(&line);
+	return held;
 }
 
 void
-kill_program(RelayLab *lab, Process *process, const char *program, const char *where)
+kill_at(RelayLab *lab, Process *process, const char *program, const char *paused, const char *what)
 {
-	Fault *fault = scene_fault(lab->scene, "kill -9 %s at %s", program, where);
+	if (check_printed(lab, process, paused, what))
+	{
+		Fault *fault = scene_fault(lab->scene, "kill -9 %s, %s", program, paused);
 
-	require(lab->scene,
-			fault_kill(fault, scene_history(lab->scene), process, scene_deadline(lab->scene, RELAY_WAIT_MS)));
+		require(lab->scene,
+				fault_kill(fault, scene_history(lab->scene), process, scene_deadline(lab->scene, RELAY_WAIT_MS)));
+	}
+	scene_free_process(lab->scene, process);
 	scene_await_int(
 		lab->scene, lab->lab, 0,
 		"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1",
 		ARGS(arg_text(program)));
-	scene_free_process(lab->scene, process);
 }
 
 static void
@@ -141,7 +146,7 @@ void
 let_go(RelayLab *lab, Process *program, const char *expected, const char *what)
 {
 	require(lab->scene, process_write_line(program, ""));
-	check_printed(lab, program, expected, what);
+	(void) check_printed(lab, program, expected, what);
 	end(lab, program);
 }
 
@@ -150,7 +155,7 @@ run_relay(RelayLab *lab, const char *expected, const char *what)
 {
 	Process *relay = start_relay(lab, NULL);
 
-	check_printed(lab, relay, expected, what);
+	(void) check_printed(lab, relay, expected, what);
 	end(lab, relay);
 }
 
@@ -159,7 +164,7 @@ run_consumer(RelayLab *lab, const char *name, const char *expected, const char *
 {
 	Process *consumer = start_consumer(lab, name, CLAIM_IDLE_MS, NULL);
 
-	check_printed(lab, consumer, expected, what);
+	(void) check_printed(lab, consumer, expected, what);
 	end(lab, consumer);
 }
 

@@ -32,11 +32,14 @@ extern void write_likes(RelayLab *lab, int64_t count);
 extern Process *start_relay(RelayLab *lab, const char *pause);
 extern Process *start_consumer(RelayLab *lab, const char *name, const char *claim_idle_ms, const char *pause);
 
-/* One check of the next line that it prints; "" when it has ended and said nothing. */
-extern void check_printed(RelayLab *lab, Process *program, const char *expected, const char *what);
+/* One check of the next line that it prints; "" when it has ended and said nothing. false: it was another one. */
+extern bool check_printed(RelayLab *lab, Process *program, const char *expected, const char *what);
 
-/* SIGKILL, as a planned fault. What it had open is gone: `program` is the application name of its backend. */
-extern void kill_program(RelayLab *lab, Process *process, const char *program, const char *where);
+/*
+ * One check of the pause that it says it has come to; then SIGKILL, as a planned fault, until its backend, of this application
+ * name, has gone. One that is somewhere else is not killed by a fault, for what would be broken then is the case.
+ */
+extern void kill_at(RelayLab *lab, Process *process, const char *program, const char *paused, const char *what);
 
 /* From its pause on, to its end, with one check of what it says last. */
 extern void let_go(RelayLab *lab, Process *program, const char *expected, const char *what);
