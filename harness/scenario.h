@@ -16,6 +16,8 @@
 #include "oracle.h"
 #include "point.h"
 #include "proc.h"
+#include "redis.h"
+#include "redis_server.h"
 #include "rng.h"
 #include "session.h"
 
@@ -117,6 +119,7 @@ extern Cluster *scene_add_cluster(Scene *scene, const char *name);
 extern Cluster *scene_add_standby(Scene *scene, Cluster *primary, const char *name);
 extern Session *scene_session_on(Scene *scene, Cluster *cluster, const char *name); /* to its maintenance database */
 
+extern RedisServer *scene_redis(Scene *scene); /* not started yet; SKIP where there is none */
 extern Process *scene_start(Scene *scene, const ProcessSpec *spec);
 extern void scene_free_process(Scene *scene, Process *process); /* before the case ends, by process_free() */
 extern History *scene_history(Scene *scene);

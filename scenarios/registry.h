@@ -94,7 +94,9 @@
 	SCENARIO(scale_failover_async) \
 	SCENARIO(scale_fence) \
 	SCENARIO(scale_standby_read) \
-	SCENARIO(scale_wal)
+	SCENARIO(scale_wal) \
+	SCENARIO(scale_relay) \
+	SCENARIO(scale_relay_crash)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

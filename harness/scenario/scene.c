@@ -42,6 +42,7 @@ struct Scene
 	char *conninfo; /* of the case's database */
 	Cluster *cluster;
 	Cluster *more[CLUSTERS_MAX]; /* after it, in the order in which they were made */
+	RedisServer *redis;
 	Session *sessions[SESSIONS_MAX];
 	Process *processes[PROCESSES_MAX];
 	Fault *faults[FAULTS_MAX];
@@ -514,6 +515,24 @@ scene_add_standby(Scene *scene, Cluster *primary, const char *name)
 	return add_cluster(scene, cluster_create_standby(primary, name));
 }
 
+RedisServer *
+scene_redis(Scene *scene)
+{
+	const char *missing = redis_server_missing();
+	const char *scratch = getenv("TMPDIR");
+
+	if (missing != NULL)
+	{
+		scene_skip(scene, "%s", missing);
+	}
+	if (scene->redis == NULL)
+	{
+		scene->redis = redis_server_create(scratch != NULL && scratch[0] == '/' ? scratch : "/tmp");
+		require(scene, scene->redis != NULL);
+	}
+	return scene->redis;
+}
+
 Process *
 scene_start(Scene *scene, const ProcessSpec *spec)
 {
@@ -855,12 +874,14 @@ teardown(Scene *scene, bool gave_up)
 		scene->processes[i] = NULL;
 	}
 	save_logs(scene);
+	clean = redis_server_free(scene->redis);
+	scene->redis = NULL;
 	if (gave_up)
 	{
-		return close_clusters(scene);
+		return close_clusters(scene) && clean;
 	}
 	free_handed_out(scene);
-	clean = close_clusters(scene);
+	clean = close_clusters(scene) && clean;
 	free(scene->conninfo);
 	return clean;
 }

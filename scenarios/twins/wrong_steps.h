@@ -37,4 +37,12 @@ extern const ClientSteps file_last_steps;        /* M10b */
 extern const ClientSteps offset_first_steps;     /* M11 */
 extern const ClientSteps on_after_23505_steps;   /* M15 */
 
+
+/* --- transport: programs --- */
+
+extern const ClientSteps acknowledged_first_steps;  /* T01 */
+extern const ClientSteps position_remembered_steps; /* T02 */
+extern const ClientSteps never_claims_steps;        /* T03 */
+extern const ClientSteps trims_published_steps;     /* T04 */
+
 #endif
