@@ -42,13 +42,11 @@ keys_listed(void)
 static void
 append_lock(Text *sql, const Counter *counter)
 {
-	text_append(sql, "SELECT count(*) FROM (SELECT FROM %s t, (", counter->target.quoted);
-	counter_append_key_table(sql, counter, 1);
-	text_append(sql, ") k WHERE ");
-	counter_append_match_target(sql, counter, "t", "k");
+	text_append(sql, "SELECT count(*) FROM (SELECT FROM %s t WHERE ", counter->target.quoted);
+	counter_append_target_listed(sql, counter, 1);
 	text_append(sql, " ORDER BY ");
 	counter_append_target_key(sql, counter, "t");
-	text_append(sql, " FOR NO KEY UPDATE OF t) locked");
+	text_append(sql, " FOR NO KEY UPDATE) locked");
 }
 
 static bool
@@ -289,11 +287,13 @@ claim_keys(Chunk *chunk, const char *rows, int64_t most, Claim *claim)
 
 /* --- repairing --- */
 
+/* Keys are known: each is looked up, where an index has it. Priced by pages from a disk, some thousands of them make a scan of the whole table. */
 static SqlStatus
-set_timeouts(Session *session, int64_t lock_ms, int64_t statement_ms)
+set_limits(Session *session, int64_t lock_ms, int64_t statement_ms)
 {
 	return session_try(session, NULL,
-					   "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)",
+					   "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true), "
+					   "set_config('enable_seqscan', 'off', true)",
 					   ARGS(arg_int(lock_ms), arg_int(statement_ms)));
 }
 
@@ -310,12 +310,12 @@ static SqlStatus
 lock_claimed(Chunk *chunk, const Claim *claim)
 {
 	int64_t ms = claim->keys > 1 ? LOCK_MANY_MS : LOCK_ONE_MS;
-	SqlStatus status = set_timeouts(chunk->session, ms, locks_rows(chunk) ? ms : STATEMENT_MS);
+	SqlStatus status = set_limits(chunk->session, ms, locks_rows(chunk) ? ms : STATEMENT_MS);
 
 	if (status == SQL_OK && locks_rows(chunk))
 	{
 		status = session_try(chunk->session, NULL, text_get(&chunk->lock), claim->args, chunk->counter->key_count);
-		status = status != SQL_OK ? status : set_timeouts(chunk->session, ms, STATEMENT_MS);
+		status = status != SQL_OK ? status : set_limits(chunk->session, ms, STATEMENT_MS);
 	}
 	return status;
 }

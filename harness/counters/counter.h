@@ -45,6 +45,7 @@ typedef struct
 	char *obstacle;     /* why it cannot be checked, one line; NULL: it can */
 	bool denied;        /* the obstacle is a missing privilege */
 	double cost;        /* of one pass over all keys, as the planner believes */
+	bool in_order;      /* one pass counts the source's rows in the order of an index, and does not hash them */
 } Counter;
 
 /*
@@ -132,6 +133,9 @@ extern void counter_append_bound(Text *sql, const Counter *counter, bool lower, 
 
 /* The keys of KEYS_LIST as a table: k1.. with their types. */
 extern void counter_append_key_table(Text *sql, const Counter *counter, int parameter);
+
+/* `"id" = ANY (...)`: rows of the target whose key is one of KEYS_LIST; uses an index. */
+extern void counter_append_target_listed(Text *sql, const Counter *counter, int parameter);
 
 /* `left.k1 = right.k1 AND ...`, where NULL is a value when key_nullable. */
 extern void counter_append_match(Text *sql, const Counter *counter, const char *left, const char *right);

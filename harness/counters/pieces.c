@@ -247,6 +247,12 @@ append_in_keys(Text *sql, Side side, CounterKeys keys)
 	}
 }
 
+void
+counter_append_target_listed(Text *sql, const Counter *counter, int parameter)
+{
+	append_in_list(sql, (Side){counter, counter->key}, parameter);
+}
+
 
 /* --- the tables of a comparison --- */
 
@@ -300,6 +306,22 @@ append_free_truth(Text *sql, const Counter *counter, CounterKeys keys)
 	append_key_list(sql, side);
 }
 
+/* An aggregate with an order of its own cannot be hashed, and that of its group costs nothing: rows have to come in the order of the key. */
+static void
+append_one_answer(Text *sql, Side side, bool in_order)
+{
+	if (!in_order)
+	{
+		text_append(sql, "1::bigint");
+		return;
+	}
+	text_append(sql, "least(count(");
+	append_column(sql, side, 0);
+	text_append(sql, " ORDER BY ");
+	append_column(sql, side, 0);
+	text_append(sql, "), 1)");
+}
+
 void
 counter_append_truth(Text *sql, const Counter *counter, CounterKeys keys)
 {
@@ -315,8 +337,9 @@ counter_append_truth(Text *sql, const Counter *counter, CounterKeys keys)
 	append_key_as(sql, side);
 	text_append(sql, "coalesce(");
 	append_fragment(sql, spec->measure != NULL ? spec->measure : "count(*)");
-	text_append(sql, ", 0) AS actual, count(*) AS source_rows, 1::bigint AS answers FROM %s WHERE ",
-				counter->source.quoted);
+	text_append(sql, ", 0) AS actual, count(*) AS source_rows, ");
+	append_one_answer(sql, side, counter->in_order && keys.kind == KEYS_ALL);
+	text_append(sql, " AS answers FROM %s WHERE ", counter->source.quoted);
 	append_in_keys(sql, side, keys);
 	if (spec->where != NULL)
 	{
