@@ -28,7 +28,14 @@ static void
 append_key_array(Text *sql, const Counter *counter, const char *alias)
 {
 	text_append(sql, "ARRAY[");
-	counter_append_keys(sql, counter, alias, "text");
+	for (int i = 0; i < counter->key_count; i++)
+	{
+		char *name = string_format("k%d", i + 1);
+
+		text_append(sql, "%s", i > 0 ? ", " : "");
+		counter_append_key_text(sql, counter, i, alias, name);
+		free(name);
+	}
 	text_append(sql, "] COLLATE \"C\"");
 }
 
@@ -121,7 +128,8 @@ append_insert(Text *sql, const Counter *counter)
 				counter->unique ? "true" : "false");
 	for (int i = 0; i < counter->key_count; i++)
 	{
-		text_append(sql, "%st.%s::text", i > 0 ? ", " : "", counter->key[i].quoted);
+		text_append(sql, "%s", i > 0 ? ", " : "");
+		counter_append_key_text(sql, counter, i, "t", counter->key[i].quoted);
 	}
 	text_append(sql, "] COLLATE \"C\" AS key, t.%s::text AS became)", counter->column.quoted);
 }

@@ -105,7 +105,9 @@ find_column(Lookup *lookup, CounterColumn *column, const CounterTable *table, co
 							.collation = collatable ? string_copy(collation) : NULL,
 							.collate = differs ? string_format(" COLLATE %s", beside->collation) : string_copy(""),
 							.nullable = sql_bool(result, 0, 3),
-							.number = (int) sql_int(result, 0, 4)};
+							.number = (int) sql_int(result, 0, 4),
+							.moment = sql_bool(result, 0, 5),
+							.leads = sql_bool(result, 0, 6)};
 	}
 	sql_free(result);
 	return found;
@@ -282,6 +284,38 @@ plan(Lookup *lookup)
 	}
 	choose_order(lookup);
 	return true;
+}
+
+
+/* --- indexes --- */
+
+static bool
+is_indexed(const Counter *counter, const CounterTable *table, const CounterColumn *columns, Text *names)
+{
+	for (int i = 0; i < counter->key_count; i++)
+	{
+		if (columns[i].leads)
+		{
+			return true;
+		}
+	}
+	if (names != NULL)
+	{
+		text_append(names, "%s (", table->quoted);
+		for (int i = 0; i < counter->key_count; i++)
+		{
+			text_append(names, "%s%s", i > 0 ? ", " : "", columns[i].quoted);
+		}
+		text_append(names, ")");
+	}
+	return false;
+}
+
+bool
+counter_is_indexed(const Counter *counter, Text *table)
+{
+	return is_indexed(counter, &counter->target, counter->key, table) &&
+		   (counter->source.quoted == NULL || is_indexed(counter, &counter->source, counter->source_key, table));
 }
 
 

@@ -1,4 +1,5 @@
 /* The SQL of a counter. What a column is called in its own table is of no matter here: keys are k1, k2, ... everywhere. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "scan.h"
@@ -64,6 +65,18 @@ append_key_list(Text *sql, Side side)
 		text_append(sql, "%s", i > 0 ? ", " : "");
 		append_column(sql, side, i);
 	}
+}
+
+void
+counter_append_key_text(Text *sql, const Counter *counter, int i, const char *alias, const char *name)
+{
+	if (!counter->key[i].moment)
+	{
+		text_append(sql, "%s.%s::text", alias, name);
+		return;
+	}
+	text_append(sql, "(timezone('UTC', %s.%s)::text || CASE WHEN isfinite(%s.%s) THEN '+00' ELSE '' END)", alias, name,
+				alias, name);
 }
 
 void
@@ -510,8 +523,16 @@ counter_append_scan(Text *sql, const Counter *counter, CounterKeys keys)
 {
 	static const char *const values[] = {"stored", "actual", "pending"};
 
-	text_append(sql, "SELECT class, keys, source_rows, ");
-	counter_append_keys(sql, counter, NULL, "text");
+	text_append(sql, "SELECT class, keys, source_rows");
+	for (int i = 0; i < counter->key_count; i++)
+	{
+		char *name = string_format("k%d", i + 1);
+
+		text_append(sql, ", ");
+		counter_append_key_text(sql, counter, i, "counted", name);
+		text_append(sql, " AS %s", name);
+		free(name);
+	}
 	text_append(sql, ", stored::text, actual::text, pending::text, (stored::numeric - actual::numeric)::text AS diff"
 					 "\nFROM (SELECT class, ");
 	counter_append_keys(sql, counter, NULL, NULL);
