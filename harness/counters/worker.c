@@ -89,9 +89,15 @@ worker_size(Worker *worker, int64_t taken_ns)
 	int64_t taken_ms = taken_ns / NS_PER_MS + 1;
 	int64_t most;
 
-	if (worker->crew->request->chunk > 0 || worker->unindexed)
+	if (worker->crew->request->chunk > 0)
 	{
 		worker->most = worker_first(worker);
+		return;
+	}
+	if (worker->unindexed)
+	{
+		most = worker->most * GROWTH; /* fewer keys would not be faster; it may have been halved */
+		worker->most = most < worker_first(worker) ? most : worker_first(worker);
 		return;
 	}
 	if (worker->chunk.keys < worker->most)
