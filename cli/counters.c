@@ -57,81 +57,64 @@ history(const CountersRequest *request, const Options *options)
 	return counters_history(request);
 }
 
-/* An option of repair that another action would have to ignore; NULL: none was given. */
-static const char *
-option_of_repair(const CountersRepair *how)
-{
-	return how->mode != NULL ? "mode"
-		   : how->dry_run    ? "dry-run"
-		   : how->record     ? "record"
-		   : how->explain    ? "explain"
-		   : how->resume     ? "resume"
-		   : how->yes        ? "yes"
-		   : how->pause_file ? "pause-file"
-		   : how->max_load   ? "max-load"
-		   : how->max_lag_mb ? "max-lag"
-							 : NULL;
-}
-
-/* The same of watch; how often has a value always. */
-static const char *
-option_of_watch(const Options *options)
-{
-	return options->counters.until_drift ? "until-drift" : options->counters.metrics != NULL ? "prometheus" : NULL;
-}
-
-static bool
-is_for(const char *owner, const char *action, const char *option)
-{
-	if (option != NULL && strcmp(action, owner) != 0)
-	{
-		report_error("--%s is for counters %s", option, owner);
-		return false;
-	}
-	return true;
-}
-
-static bool
-possible(const Options *options, const char *action)
-{
-	return is_for("repair", action, option_of_repair(&options->counters.repair)) &&
-		   is_for("watch", action, option_of_watch(options));
-}
-
-static const struct
+typedef struct
 {
 	const char *name;
 	ExitCode (*run)(const CountersRequest *request, const Options *options);
-} ACTIONS[] = {{"check", check}, {"repair", repair},   {"history", history},
-			   {"watch", watch}, {"explain", explain}, {"init", init}};
+	int options; /* whose rows it takes */
+} Action;
 
-static ExitCode
-refuse_action(const char *word)
+static const Action ACTIONS[] = {
+	{"check", check, FOR_CHECK}, {"repair", repair, FOR_REPAIR},    {"history", history, FOR_HISTORY},
+	{"watch", watch, FOR_WATCH}, {"explain", explain, FOR_EXPLAIN}, {"init", init, FOR_INIT},
+};
+
+/* NULL: reported. */
+static const Action *
+find_action(const char *word)
 {
 	const char *names[LENGTH_OF(ACTIONS) + 1] = {NULL};
 
-	for (size_t i = 0; i < LENGTH_OF(ACTIONS); i++)
-	{
-		names[i] = ACTIONS[i].name;
-	}
 	if (word == NULL)
 	{
 		report_error("counters does what? ./run.sh help counters");
+		return NULL;
 	}
-	else
+	for (size_t i = 0; i < LENGTH_OF(ACTIONS); i++)
 	{
-		report_error("counters cannot \"%s\"; the nearest is \"%s\"", word, string_nearest(word, names));
+		if (strcmp(word, ACTIONS[i].name) == 0)
+		{
+			return &ACTIONS[i];
+		}
+		names[i] = ACTIONS[i].name;
 	}
-	return EXIT_CODE_USAGE;
+	report_error("counters cannot \"%s\"; the nearest is \"%s\"", word, string_nearest(word, names));
+	return NULL;
 }
 
-ExitCode
-command_counters(const Options *options, const char *const *words, int word_count)
+/* What belongs to another action is refused as what belongs to another command is. */
+static bool
+action_fits(const Action *action, Options *options)
+{
+	char *name = string_format("counters %s", action->name);
+	bool fits = options_fit(options, action->options, name);
+
+	free(name);
+	if (fits && options->counters.file == NULL)
+	{
+		report_error("counters %s needs -c FILE, the file that names the counters", action->name);
+		fits = false;
+	}
+	return fits;
+}
+
+static ExitCode
+run_action(const Action *action, const Options *options, const char *const *names, int name_count)
 {
 	CountersRequest request = {.conninfo = options->runner.server,
 							   .file = options->counters.file,
-							   .names = words + 1,
-							   .name_count = word_count - 1,
+							   .names = names,
+							   .name_count = name_count,
 							   .id = options->counters.id,
 							   .sample = options->sample,
 							   .seed = options->runner.seed,
@@ -142,23 +125,20 @@ command_counters(const Options *options, const char *const *words, int word_coun
 							   .verbose = options->runner.verbose,
 							   .sql = options->runner.sql};
 
-	for (size_t i = 0; word_count > 0 && i < LENGTH_OF(ACTIONS); i++)
+	if (request.verbose)
 	{
-		if (strcmp(words[0], ACTIONS[i].name) != 0)
-		{
-			continue;
-		}
-		if (request.file == NULL)
-		{
-			report_error("counters %s needs -c FILE, the file that names the counters", words[0]);
-			return EXIT_CODE_USAGE;
-		}
-		if (request.verbose)
-		{
-			notice_set_level(NOTICE_DEBUG);
-		}
-		time_set_scale(options->runner.scale);
-		return possible(options, words[0]) ? ACTIONS[i].run(&request, options) : EXIT_CODE_USAGE;
+		notice_set_level(NOTICE_DEBUG);
 	}
-	return refuse_action(word_count > 0 ? words[0] : NULL);
+	time_set_scale(options->runner.scale);
+	return action->run(&request, options);
+}
+
+ExitCode
+command_counters(const Options *options, const char *const *words, int word_count)
+{
+	const Action *action = find_action(word_count > 0 ? words[0] : NULL);
+	Options own = *options; /* those of other actions are not in it */
+
+	return action != NULL && action_fits(action, &own) ? run_action(action, &own, words + 1, word_count - 1)
+													   : EXIT_CODE_USAGE;
 }

@@ -90,6 +90,36 @@ look(const char *config, CountersRequest request)
 	return printed;
 }
 
+/* The first counter of a file, in a session of the tool. */
+typedef struct
+{
+	CounterConfig *config;
+	Session *session;
+	Counter *counter;
+} Resolved;
+
+static Resolved
+resolve(const char *content)
+{
+	char *path = write_config(content);
+	CountersRequest request = {.file = path, .conninfo = conninfo, .sql = getenv("COUNTERPROOF_SQL")};
+	Resolved resolved = {.config = counters_read(&request), .session = counters_connect(&request)};
+
+	ck_assert(resolved.config != NULL && resolved.session != NULL);
+	resolved.counter = counter_resolve(resolved.session, &resolved.config->counters[0]);
+	ck_assert(resolved.counter != NULL && resolved.counter->obstacle == NULL);
+	free(path);
+	return resolved;
+}
+
+static void
+resolved_free(Resolved resolved)
+{
+	counter_free(resolved.counter);
+	session_close(resolved.session);
+	counter_config_free(resolved.config);
+}
+
 static void
 assert_has(const char *report, const char *expected)
 {
@@ -436,9 +466,6 @@ END_TEST
 /* Two keys of four: each column alone would let in the other two. */
 START_TEST(a_list_is_of_whole_keys)
 {
-	char *path = write_config(
-		"counters:\n  - name: s\n    target: stat\n    key: [a, b]\n    column: n\n    source: item\n    source_key: [a, b]\n");
-	CountersRequest request = {.file = path, .conninfo = conninfo, .sql = getenv("COUNTERPROOF_SQL")};
 	static const char *const types[] = {"int NOT NULL", "int"};
 
 	for (size_t i = 0; i < LENGTH_OF(types); i++)
@@ -447,31 +474,24 @@ START_TEST(a_list_is_of_whole_keys)
 			"DROP TABLE IF EXISTS stat, item; CREATE TABLE stat (a int NOT NULL, b %s, n int, UNIQUE NULLS NOT DISTINCT (a, b)); CREATE TABLE item (a int, b int);"
 			"INSERT INTO stat SELECT a, b, 1 FROM generate_series(1, 2) a, generate_series(1, 2) b; INSERT INTO item VALUES (1, 1), (1, 2), (2, 1)",
 			types[i]);
-		CounterConfig *config = counters_read(&request);
-		Session *session = counters_connect(&request);
 		CounterKeyList list = {0};
 		CounterTotals totals = {0};
 		SqlArg args[COUNTER_KEY_MAX];
-		Counter *counter;
+		Resolved stat;
 
 		ck_assert(session_execute(lab, sql));
-		ck_assert(config != NULL && session != NULL);
-		counter = counter_resolve(session, &config->counters[0]);
-		ck_assert(counter != NULL && counter->obstacle == NULL);
-		key_list_add(&list, counter, (const char *const[]){"1", "2"});
-		key_list_add(&list, counter, (const char *const[]){"2", "1"});
-		ck_assert_int_eq(counter_scan(session, counter, (CounterKeys){.kind = KEYS_LIST}, args,
-									  key_list_args(&list, counter, args), &totals, NULL, NULL),
+		stat = resolve(STAT);
+		key_list_add(&list, stat.counter, (const char *const[]){"1", "2"});
+		key_list_add(&list, stat.counter, (const char *const[]){"2", "1"});
+		ck_assert_int_eq(counter_scan(stat.session, stat.counter, (CounterKeys){.kind = KEYS_LIST}, args,
+									  key_list_args(&list, stat.counter, args), &totals, NULL, NULL),
 						 SQL_OK);
 		ck_assert_int_eq(totals_scanned(&totals), 2);
 		ck_assert_int_eq(totals_correct(&totals), 2);
 		key_list_free(&list);
-		counter_free(counter);
-		session_close(session);
-		counter_config_free(config);
+		resolved_free(stat);
 		free(sql);
 	}
-	free(path);
 }
 END_TEST
 
@@ -504,6 +524,67 @@ START_TEST(the_planner_chooses)
 	report = look(USAGES, (CountersRequest){.report_limit = 1});
 	assert_has(report, "  read  one pass, one snapshot\n");
 	free(report);
+}
+END_TEST
+
+static CounterTotals
+totals_of(Resolved resolved)
+{
+	CounterTotals totals = {0};
+
+	ck_assert_int_eq(
+		counter_scan(resolved.session, resolved.counter, (CounterKeys){.kind = KEYS_ALL}, NO_ARGS, &totals, NULL, NULL),
+		SQL_OK);
+	return totals;
+}
+
+/* Counted in order, each kind is what it is hashed. */
+START_TEST(kinds_in_order)
+{
+	CounterTotals totals[2];
+	Resolved resolved;
+
+	ck_assert(session_execute(lab, KINDS[_i].sql));
+	resolved = resolve(KINDS[_i].config);
+	for (int in_order = 0; in_order < 2; in_order++)
+	{
+		resolved.counter->in_order = in_order == 1;
+		totals[in_order] = totals_of(resolved);
+	}
+	ck_assert_mem_eq(&totals[0], &totals[1], sizeof(CounterTotals));
+	resolved_free(resolved);
+}
+END_TEST
+
+static bool
+is_in_order(void)
+{
+	Resolved resolved = resolve(USAGES);
+	bool in_order = resolved.counter->in_order;
+	CounterTotals totals = totals_of(resolved);
+
+	ck_assert_int_eq(totals_correct(&totals), 50000);
+	ck_assert_int_eq(totals.orphan_rows, 10);
+	ck_assert_int_eq(totals.no_parent_rows, 5);
+	resolved_free(resolved);
+	return in_order;
+}
+
+/* An index that has to look into the table for each row is no order to go by, and neither is sorting. */
+START_TEST(many_rows_are_counted_in_the_order_of_an_index)
+{
+	ck_assert(session_execute(lab, MEDIA_TABLES "ALTER TABLE usage SET (autovacuum_enabled = off);"
+												"INSERT INTO media SELECT g, 4 FROM generate_series(1, 50000) g;"
+												"INSERT INTO usage (media_id) SELECT 1 + (g * 7919) % 50000 FROM "
+												"generate_series(1, 200000) g;"
+												"INSERT INTO usage (media_id) SELECT 60000 FROM generate_series(1, 10);"
+												"INSERT INTO usage (media_id) SELECT NULL FROM generate_series(1, 5);"
+												"CREATE INDEX ON usage (media_id); ANALYZE media, usage"));
+	ck_assert(!is_in_order());
+	ck_assert(session_execute(lab, "VACUUM usage"));
+	ck_assert(is_in_order());
+	ck_assert(session_execute(lab, "DROP INDEX usage_media_id_idx"));
+	ck_assert(!is_in_order());
 }
 END_TEST
 
@@ -1335,12 +1416,14 @@ main(void)
 	}
 	tcase_add_loop_test(kinds, kinds_in_one_pass, 0, (int) LENGTH_OF(KINDS));
 	tcase_add_loop_test(kinds, kinds_in_chunks, 0, (int) LENGTH_OF(KINDS));
+	tcase_add_loop_test(kinds, kinds_in_order, 0, (int) LENGTH_OF(KINDS));
 	tcase_add_loop_test(kinds, kinds_in_a_sample, 0, (int) LENGTH_OF(KINDS));
 	tcase_add_test(kinds, a_sample_has_its_size_and_its_seed);
 	tcase_add_test(kinds, one_key);
 	tcase_add_test(kinds, a_list_is_of_whole_keys);
 	tcase_add_test(kinds, the_report_has_its_limit);
 	tcase_add_test(kinds, the_planner_chooses);
+	tcase_add_test(kinds, many_rows_are_counted_in_the_order_of_an_index);
 	tcase_add_loop_test(obstacles_case, names_are_no_sql, 0, (int) LENGTH_OF(INJECTIONS));
 	tcase_add_test(obstacles_case, obstacles);
 	tcase_add_test(obstacles_case, an_error_half_way);

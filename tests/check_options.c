@@ -255,6 +255,48 @@ START_TEST(counters_have_options_of_their_own)
 }
 END_TEST
 
+/* What an action of counters would ignore it refuses; in the environment it is theirs who know it. */
+START_TEST(options_of_an_action)
+{
+	static const struct
+	{
+		const char *words;
+		int knows;
+	} rows[] = {
+		{"--every 5m", FOR_WATCH},
+		{"--until-drift", FOR_WATCH},
+		{"--prometheus f", FOR_WATCH},
+		{"--json", FOR_CHECK},
+		{"--seed 1", FOR_CHECK | FOR_WATCH | FOR_EXPLAIN},
+		{"--sample 1", FOR_CHECK | FOR_WATCH | FOR_EXPLAIN},
+		{"--chunk 1", FOR_CHECK | FOR_WATCH | FOR_EXPLAIN | FOR_REPAIR},
+		{"--settle 1", FOR_CHECK | FOR_WATCH | FOR_EXPLAIN | FOR_REPAIR},
+		{"--id 1", FOR_CHECK | FOR_WATCH | FOR_EXPLAIN | FOR_REPAIR | FOR_HISTORY},
+		{"--limit-report 1", FOR_CHECK | FOR_REPAIR | FOR_HISTORY},
+		{"--jobs 2", FOR_REPAIR},
+		{"--max-change 1", FOR_REPAIR},
+		{"--dry-run", FOR_REPAIR},
+		{"-v --scale 2 --server x -c f", FOR_COUNTERS},
+	};
+	static const int actions[] = {FOR_CHECK, FOR_WATCH, FOR_EXPLAIN, FOR_REPAIR, FOR_HISTORY, FOR_INIT};
+
+	for (size_t i = 0; i < LENGTH_OF(rows); i++)
+	{
+		for (size_t k = 0; k < LENGTH_OF(actions); k++)
+		{
+			ck_assert(read_words(rows[i].words));
+			ck_assert_msg(options_fit(&options, actions[k], "counters x") == ((rows[i].knows & actions[k]) != 0),
+						  "%s for action %d", rows[i].words, actions[k]);
+		}
+	}
+	setenv("COUNTERPROOF_EVERY", "7s", 1);
+	ck_assert(read_words("counters check"));
+	ck_assert(options_fit(&options, FOR_CHECK, "counters check"));
+	ck_assert_int_eq(options.counters.every_s, 300);
+	unsetenv("COUNTERPROOF_EVERY");
+}
+END_TEST
+
 START_TEST(unknown_letter_and_combinations)
 {
 	char error[512];
@@ -397,6 +439,7 @@ main(void)
 	tcase_add_test(tcase, environment_twins);
 	tcase_add_test(tcase, refusals);
 	tcase_add_test(tcase, unknown_letter_and_combinations);
+	tcase_add_test(tcase, options_of_an_action);
 	tcase_add_test(tcase, counters_have_options_of_their_own);
 	tcase_add_test(tcase, help_comes_from_the_table);
 	tcase_add_test(tcase, options_of_other_commands);

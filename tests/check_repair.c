@@ -427,13 +427,69 @@ START_TEST(options_of_others)
 	five_rows();
 	repair.yes = true;
 	expect_code(await_repair(start("check")), EXIT_CODE_USAGE);
-	expect_line("--yes is for counters repair");
+	expect_line("--yes cannot go with counters check (see: help counters)");
 	repair.yes = false;
+	/* In the environment it is for whom it is. */
 	ck_assert_int_eq(setenv("COUNTERPROOF_UNTIL_DRIFT", "1", 1), 0);
-	expect_code(await_repair(start("check")), EXIT_CODE_USAGE);
-	expect_line("--until-drift is for counters watch");
-	expect_code(run_repair(), EXIT_CODE_USAGE);
+	expect_code(await_repair(start("check")), EXIT_CODE_FAIL);
+	expect_code(run_repair(), EXIT_CODE_PASS);
 	unsetenv("COUNTERPROOF_UNTIL_DRIFT");
+}
+END_TEST
+
+static const struct
+{
+	const char *target, *column, *why;
+} unwritable[] = {
+	{"par", "doubled", "column doubled of public.par cannot be written: it is generated from other columns"},
+	{"par", "number", "column number of public.par cannot be written: it is GENERATED ALWAYS AS IDENTITY"},
+	{"copy", "n", "column n of public.copy cannot be written: a materialized view is refreshed"},
+	{"sums", "n", "column n of public.sums cannot be written: it is of a view that has neither a rule nor a trigger"},
+};
+
+/* Not even in a dry run. */
+START_TEST(what_nobody_could_write_is_refused)
+{
+	five_rows();
+	run_sql("ALTER TABLE par ADD doubled integer GENERATED ALWAYS AS (n * 2) STORED, "
+			"ADD number integer GENERATED ALWAYS AS IDENTITY;"
+			"CREATE MATERIALIZED VIEW copy AS SELECT id, n FROM par;"
+			"CREATE VIEW sums AS SELECT id, max(n) AS n FROM par GROUP BY id");
+	for (size_t i = 0; i < LENGTH_OF(unwritable); i++)
+	{
+		char *text = string_format("counters:\n  - {name: c, target: %s, key: [id], column: %s, source: ch, "
+								   "source_key: [pid], writers: same_transaction}\n",
+								   unwritable[i].target, unwritable[i].column);
+
+		write_file(text);
+		free(text);
+		for (int dry = 0; dry < 2; dry++)
+		{
+			repair.dry_run = dry == 1;
+			expect_code(run_repair(), EXIT_CODE_USAGE);
+			expect_line(unwritable[i].why);
+		}
+	}
+	expect("SELECT count(*) FROM pg_namespace WHERE nspname = 'counterproof'", 0);
+}
+END_TEST
+
+/* It is said beforehand, and each chunk, which reads all of the source, takes many keys. */
+START_TEST(no_index_is_told)
+{
+	run_sql("DROP INDEX ch_pid_idx; INSERT INTO par SELECT g, 1 FROM generate_series(1, 500) g");
+	repair.yes = true;
+	repair.dry_run = true;
+	expect_code(run_repair(), EXIT_CODE_FAIL);
+	expect_line("no index begins with a column of public.ch (pid): each chunk reads the whole table");
+	repair.dry_run = false;
+	expect_code(run_repair(), EXIT_CODE_PASS);
+	expect_line("no index begins with a column of public.ch (pid)");
+	ck_assert_int_eq(value_of("SELECT count(DISTINCT xmin::text) FROM par"), 1);
+	run_sql("CREATE INDEX ON ch (pid) WHERE id > 0; UPDATE par SET n = 1");
+	expect_code(run_repair(), EXIT_CODE_PASS);
+	ck_assert_ptr_null(strstr(text_get(&output), "no index"));
+	ck_assert_int_gt(value_of("SELECT count(DISTINCT xmin::text) FROM par"), 1);
 }
 END_TEST
 
@@ -650,6 +706,31 @@ START_TEST(resumed_elsewhere)
 	{
 		unsetenv(said[i]);
 	}
+}
+END_TEST
+
+/* Whoever cleans up in Tokyo finds the key that was found in UTC. */
+START_TEST(a_key_is_one_text_everywhere)
+{
+	run_sql("CREATE TABLE tally (at timestamptz PRIMARY KEY, n integer); CREATE TABLE facts (at timestamptz);"
+			"INSERT INTO tally VALUES ('2026-01-01 00:00+00', 9), ('infinity', 9), ('0044-03-15 00:00+00 BC', 9)");
+	write_file("counters:\n  - {name: tally.n, target: tally, key: [at], column: n, source: facts, source_key: [at], "
+			   "writers: same_transaction}\n");
+	for (int client = 0; client < 2; client++)
+	{
+		ck_assert_int_eq(setenv("PGTZ", client == 0 ? "UTC" : "Asia/Tokyo", 1), 0);
+		repair.dry_run = client == 0;
+		repair.record = client == 0;
+		expect_code(run_repair(), client == 0 ? EXIT_CODE_FAIL : EXIT_CODE_PASS);
+		expect_line("drift  at=\"2026-01-01 00:00:00+00\" stored=9 actual=0 diff=+9");
+	}
+	expect_line("Updated: 3  Inserted: 0  Still drifted: 0  Changed meanwhile: 0\n");
+	expect("SELECT count(DISTINCT key) FROM counterproof.drift", 3);
+	expect("SELECT count(*) FROM counterproof.since WHERE good_run IS NULL AND bad_run = 1 AND last_run = 2", 3);
+	request.id = "2026-01-01 09:00+09";
+	expect_code(await_repair(start("history")), EXIT_CODE_PASS);
+	expect_line("since  at=\"2026-01-01 00:00:00+00\"  wrong since before run 1");
+	unsetenv("PGTZ");
 }
 END_TEST
 
@@ -1014,6 +1095,9 @@ repair_suite(void)
 	tcase_add_test(found, what_is_refused);
 	tcase_add_test(found, options_of_others);
 	tcase_add_test(found, relative_leaves_null);
+	tcase_add_test(found, what_nobody_could_write_is_refused);
+	tcase_add_test(found, no_index_is_told);
+	tcase_add_test(found, a_key_is_one_text_everywhere);
 	tcase_add_loop_test(races, the_writer_was_first_and_commits, 0, LENGTH_OF(modes));
 	tcase_add_loop_test(races, the_writer_was_first_and_rolls_back, 0, LENGTH_OF(modes));
 	tcase_add_loop_test(races, the_repair_was_first, 0, LENGTH_OF(modes));

@@ -6,5 +6,3 @@ CREATE INDEX media_usages_media_id ON media_usages (media_id);
 INSERT INTO media SELECT g, coalesce(s.n, 0) + CASE WHEN g % 100 = 0 THEN 1 ELSE 0 END
 	FROM generate_series(1, 1000000) g
 	LEFT JOIN (SELECT media_id, count(*) AS n FROM media_usages GROUP BY media_id) s ON s.media_id = g;
-ANALYZE media, media_usages;
-CHECKPOINT;

@@ -28,7 +28,14 @@ static void
 append_key_array(Text *sql, const Counter *counter, const char *alias)
 {
 	text_append(sql, "ARRAY[");
-	counter_append_keys(sql, counter, alias, "text");
+	for (int i = 0; i < counter->key_count; i++)
+	{
+		char *name = string_format("k%d", i + 1);
+
+		text_append(sql, "%s", i > 0 ? ", " : "");
+		counter_append_key_text(sql, counter, i, alias, name);
+		free(name);
+	}
 	text_append(sql, "] COLLATE \"C\"");
 }
 
@@ -42,13 +49,11 @@ keys_listed(void)
 static void
 append_lock(Text *sql, const Counter *counter)
 {
-	text_append(sql, "SELECT count(*) FROM (SELECT FROM %s t, (", counter->target.quoted);
-	counter_append_key_table(sql, counter, 1);
-	text_append(sql, ") k WHERE ");
-	counter_append_match_target(sql, counter, "t", "k");
+	text_append(sql, "SELECT count(*) FROM (SELECT FROM %s t WHERE ", counter->target.quoted);
+	counter_append_target_listed(sql, counter, 1);
 	text_append(sql, " ORDER BY ");
 	counter_append_target_key(sql, counter, "t");
-	text_append(sql, " FOR NO KEY UPDATE OF t) locked");
+	text_append(sql, " FOR NO KEY UPDATE) locked");
 }
 
 static bool
@@ -123,7 +128,8 @@ append_insert(Text *sql, const Counter *counter)
 				counter->unique ? "true" : "false");
 	for (int i = 0; i < counter->key_count; i++)
 	{
-		text_append(sql, "%st.%s::text", i > 0 ? ", " : "", counter->key[i].quoted);
+		text_append(sql, "%s", i > 0 ? ", " : "");
+		counter_append_key_text(sql, counter, i, "t", counter->key[i].quoted);
 	}
 	text_append(sql, "] COLLATE \"C\" AS key, t.%s::text AS became)", counter->column.quoted);
 }
@@ -289,11 +295,13 @@ claim_keys(Chunk *chunk, const char *rows, int64_t most, Claim *claim)
 
 /* --- repairing --- */
 
+/* Keys are known: each is looked up, where an index has it. Priced by pages from a disk, some thousands of them make a scan of the whole table. */
 static SqlStatus
-set_timeouts(Session *session, int64_t lock_ms, int64_t statement_ms)
+set_limits(Session *session, int64_t lock_ms, int64_t statement_ms)
 {
 	return session_try(session, NULL,
-					   "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)",
+					   "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true), "
+					   "set_config('enable_seqscan', 'off', true)",
 					   ARGS(arg_int(lock_ms), arg_int(statement_ms)));
 }
 
@@ -310,12 +318,12 @@ static SqlStatus
 lock_claimed(Chunk *chunk, const Claim *claim)
 {
 	int64_t ms = claim->keys > 1 ? LOCK_MANY_MS : LOCK_ONE_MS;
-	SqlStatus status = set_timeouts(chunk->session, ms, locks_rows(chunk) ? ms : STATEMENT_MS);
+	SqlStatus status = set_limits(chunk->session, ms, locks_rows(chunk) ? ms : STATEMENT_MS);
 
 	if (status == SQL_OK && locks_rows(chunk))
 	{
 		status = session_try(chunk->session, NULL, text_get(&chunk->lock), claim->args, chunk->counter->key_count);
-		status = status != SQL_OK ? status : set_timeouts(chunk->session, ms, STATEMENT_MS);
+		status = status != SQL_OK ? status : set_limits(chunk->session, ms, STATEMENT_MS);
 	}
 	return status;
 }

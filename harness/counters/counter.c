@@ -7,6 +7,9 @@
 #include "connect.h"
 #include "scan.h"
 
+#define MANY_ROWS 100000   /* of a source whose plan is worth a second thought */
+#define ORDER_IS_WORTH 1.5 /* times the price of the cheapest plan */
+
 typedef struct
 {
 	Session *session;
@@ -102,7 +105,9 @@ find_column(Lookup *lookup, CounterColumn *column, const CounterTable *table, co
 							.collation = collatable ? string_copy(collation) : NULL,
 							.collate = differs ? string_format(" COLLATE %s", beside->collation) : string_copy(""),
 							.nullable = sql_bool(result, 0, 3),
-							.number = (int) sql_int(result, 0, 4)};
+							.number = (int) sql_int(result, 0, 4),
+							.moment = sql_bool(result, 0, 5),
+							.leads = sql_bool(result, 0, 6)};
 	}
 	sql_free(result);
 	return found;
@@ -213,32 +218,104 @@ find_outbox(Lookup *lookup)
 							  find_place(lookup, &counter->watermark, &counter->watermark_column, outbox->watermark));
 }
 
-/*
- * The first line of a plan is the dearest node; the server has looked at every name, type and privilege by then. The planner calls
- * what is IMMUTABLE, and must write as little as the statement itself may.
- */
+/* The first line of a plan is the dearest node. false: *cost is as it was, see session_error(). */
 static bool
-plan(Lookup *lookup)
+price(Lookup *lookup, double *cost)
 {
 	Text sql = {0};
 	SqlResult *result;
-	const char *cost;
 	bool done;
 
 	text_append(&sql, "EXPLAIN\n");
 	counter_append_scan(&sql, lookup->counter, (CounterKeys){.kind = KEYS_ALL});
-	done = (counters_begin_reading(lookup->session) == SQL_OK &&
-			session_try(lookup->session, &result, text_get(&sql), NO_ARGS) == SQL_OK) ||
-		   obstruct_by_error(lookup, "");
+	done = counters_begin_reading(lookup->session) == SQL_OK &&
+		   session_try(lookup->session, &result, text_get(&sql), NO_ARGS) == SQL_OK;
 	session_rollback(lookup->session);
 	if (done)
 	{
-		cost = strstr(sql_text(result, 0, 0), "..");
-		lookup->counter->cost = cost != NULL ? strtod(cost + 2, NULL) : 0;
+		const char *dots = strstr(sql_text(result, 0, 0), "..");
+
+		*cost = dots != NULL ? strtod(dots + 2, NULL) : 0;
 		sql_free(result);
 	}
 	text_free(&sql);
 	return done;
+}
+
+/* Whether an aggregate's order that its rows have anyway costs nothing: from PostgreSQL 16 on. */
+static bool
+knows_order(Session *session)
+{
+	int64_t count;
+
+	return session_query_int(
+			   session, &count,
+			   "SELECT count(*) FROM pg_settings WHERE name = 'enable_presorted_aggregate' AND setting = 'on'",
+			   NO_ARGS) &&
+		   count > 0;
+}
+
+/*
+ * Rows that come in the order of an index meet each group once. Hashed, each of them looks for its group in a table that no processor's
+ * cache holds, which the planner does not price: 10 million rows of 1 million keys took 2.1 s in order, and 7.3 s hashed for
+ * 0.8 times the price. What cannot be had in order without sorting costs far more than that, and a key without an order is an error.
+ */
+static void
+choose_order(Lookup *lookup)
+{
+	Counter *counter = lookup->counter;
+	double cost = 0;
+
+	counter->in_order =
+		counter->spec->truth == NULL && counter->source.rows >= MANY_ROWS && knows_order(lookup->session);
+	counter->in_order = counter->in_order && price(lookup, &cost) && cost <= counter->cost * ORDER_IS_WORTH;
+}
+
+/*
+ * The server has looked at every name, type and privilege when it has a plan. The planner calls what is IMMUTABLE, and must write as
+ * little as the statement itself may.
+ */
+static bool
+plan(Lookup *lookup)
+{
+	if (!price(lookup, &lookup->counter->cost))
+	{
+		return obstruct_by_error(lookup, "");
+	}
+	choose_order(lookup);
+	return true;
+}
+
+
+/* --- indexes --- */
+
+static bool
+is_indexed(const Counter *counter, const CounterTable *table, const CounterColumn *columns, Text *names)
+{
+	for (int i = 0; i < counter->key_count; i++)
+	{
+		if (columns[i].leads)
+		{
+			return true;
+		}
+	}
+	if (names != NULL)
+	{
+		text_append(names, "%s (", table->quoted);
+		for (int i = 0; i < counter->key_count; i++)
+		{
+			text_append(names, "%s%s", i > 0 ? ", " : "", columns[i].quoted);
+		}
+		text_append(names, ")");
+	}
+	return false;
+}
+
+bool
+counter_is_indexed(const Counter *counter, Text *table)
+{
+	return is_indexed(counter, &counter->target, counter->key, table) &&
+		   (counter->source.quoted == NULL || is_indexed(counter, &counter->source, counter->source_key, table));
 }
 
 

@@ -19,6 +19,8 @@ typedef struct
 	char *collate;   /* ` COLLATE "C"` when the column that it is compared with has another collation, else "" */
 	bool nullable;
 	int number;
+	bool moment; /* of a type whose text follows the session's time zone */
+	bool leads;  /* an index begins with it, or that cannot be seen, as of a view */
 } CounterColumn;
 
 typedef struct
@@ -45,6 +47,7 @@ typedef struct
 	char *obstacle;     /* why it cannot be checked, one line; NULL: it can */
 	bool denied;        /* the obstacle is a missing privilege */
 	double cost;        /* of one pass over all keys, as the planner believes */
+	bool in_order;      /* one pass counts the source's rows in the order of an index, and does not hash them */
 } Counter;
 
 /*
@@ -54,6 +57,9 @@ typedef struct
  */
 extern Counter *counter_resolve(Session *session, const CounterSpec *spec) MUST_CHECK;
 extern void counter_free(Counter *counter); /* NULL allowed */
+
+/* Whether single keys are looked up in target and source; where not, each look reads a whole table, which is appended to `table` (may be NULL). */
+extern bool counter_is_indexed(const Counter *counter, Text *table);
 
 
 /* --- which keys --- */
@@ -133,6 +139,9 @@ extern void counter_append_bound(Text *sql, const Counter *counter, bool lower, 
 /* The keys of KEYS_LIST as a table: k1.. with their types. */
 extern void counter_append_key_table(Text *sql, const Counter *counter, int parameter);
 
+/* `"id" = ANY (...)`: rows of the target whose key is one of KEYS_LIST; uses an index. */
+extern void counter_append_target_listed(Text *sql, const Counter *counter, int parameter);
+
 /* `left.k1 = right.k1 AND ...`, where NULL is a value when key_nullable. */
 extern void counter_append_match(Text *sql, const Counter *counter, const char *left, const char *right);
 
@@ -141,6 +150,12 @@ extern void counter_append_match_target(Text *sql, const Counter *counter, const
 
 /* `"id", "part"`: the target's key columns, each after `alias.` unless NULL; this is the order in which rows are locked. */
 extern void counter_append_target_key(Text *sql, const Counter *counter, const char *alias);
+
+/*
+ * `alias.name::text` of the i-th key column: the same in every session of the tool, whatever its time zone. What is kept, or compared with
+ * what is kept, is written so.
+ */
+extern void counter_append_key_text(Text *sql, const Counter *counter, int i, const char *alias, const char *name);
 
 /* `k1, k2`, each after `alias.` unless NULL; with `cast`, `k1::text`. */
 extern void counter_append_keys(Text *sql, const Counter *counter, const char *alias, const char *cast);

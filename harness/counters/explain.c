@@ -25,7 +25,8 @@ typedef struct
 	const Counter *counter;
 	const CounterSpec *spec;
 	int number;
-	bool may_update, may_insert, writable;
+	bool may_update, may_insert;
+	char *unwritable; /* why nobody could write the column, NULL: somebody could */
 } Explanation;
 
 static void answer(Explanation *explanation, const char *question, Answer said, const char *format, ...)
@@ -194,10 +195,10 @@ ask_filled(Explanation *explanation)
 static const char *
 hindrance(const Explanation *explanation)
 {
-	return explanation->finding->obstacle != NULL         ? "it cannot even be checked"
-		   : !explanation->writable                       ? "the column cannot be written: generated, or of a view"
-		   : !explanation->may_update                     ? "this role may not UPDATE the column"
-		   : explanation->spec->writers == WRITERS_UNSAID ? "the file does not say who its writers are"
+	return explanation->finding->obstacle != NULL                          ? "it cannot even be checked"
+		   : explanation->unwritable != NULL                               ? explanation->unwritable
+		   : !explanation->may_update                                      ? "this role may not UPDATE the column"
+		   : explanation->spec->writers == WRITERS_UNSAID                  ? "the file does not say who its writers are"
 		   : explanation->spec->parent != NULL && !explanation->may_insert ? "this role may not INSERT missing rows"
 																		   : NULL;
 }
@@ -279,7 +280,9 @@ read_privileges(Explanation *explanation)
 	{
 		explanation->may_update = sql_bool(result, 0, 0);
 		explanation->may_insert = sql_bool(result, 0, 1);
-		explanation->writable = sql_bool(result, 0, 2);
+		explanation->unwritable = sql_is_null(result, 0, 2)
+									  ? NULL
+									  : string_format("the column cannot be written: %s", sql_text(result, 0, 2));
 		sql_free(result);
 	}
 }
@@ -308,6 +311,7 @@ explain_one(Session *session, const CounterSpec *spec, const CountersRequest *re
 	fflush(stdout);
 	code = finding->obstacle != NULL ? finding_code(finding) : EXIT_CODE_PASS;
 	finding_free(finding);
+	free(explanation.unwritable);
 	return session_is_lost(session) ? EXIT_CODE_BROKEN : code;
 }
 

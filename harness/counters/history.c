@@ -171,7 +171,9 @@ print_since(const History *history)
 	}
 	for (int i = 0; list.count > 0 && i < counter->key_count; i++)
 	{
-		text_append(&sql, "key[%d] = ($%d::text[])[1]::%s::text AND ", i + 1, i + 3, counter->key[i].type);
+		text_append(&sql, "key[%d] = (SELECT ", i + 1);
+		counter_append_key_text(&sql, counter, i, "v", "k");
+		text_append(&sql, " FROM (SELECT ($%d::text[])[1]::%s AS k) v) AND ", i + 3, counter->key[i].type);
 	}
 	(void) key_list_args(&list, counter, args + 2);
 	text_append(&sql, list.count > 0 ? "true"

@@ -1,4 +1,5 @@
 /* The SQL of a counter. What a column is called in its own table is of no matter here: keys are k1, k2, ... everywhere. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "scan.h"
@@ -64,6 +65,18 @@ append_key_list(Text *sql, Side side)
 		text_append(sql, "%s", i > 0 ? ", " : "");
 		append_column(sql, side, i);
 	}
+}
+
+void
+counter_append_key_text(Text *sql, const Counter *counter, int i, const char *alias, const char *name)
+{
+	if (!counter->key[i].moment)
+	{
+		text_append(sql, "%s.%s::text", alias, name);
+		return;
+	}
+	text_append(sql, "(timezone('UTC', %s.%s)::text || CASE WHEN isfinite(%s.%s) THEN '+00' ELSE '' END)", alias, name,
+				alias, name);
 }
 
 void
@@ -247,6 +260,12 @@ append_in_keys(Text *sql, Side side, CounterKeys keys)
 	}
 }
 
+void
+counter_append_target_listed(Text *sql, const Counter *counter, int parameter)
+{
+	append_in_list(sql, (Side){counter, counter->key}, parameter);
+}
+
 
 /* --- the tables of a comparison --- */
 
@@ -300,6 +319,22 @@ append_free_truth(Text *sql, const Counter *counter, CounterKeys keys)
 	append_key_list(sql, side);
 }
 
+/* An aggregate with an order of its own cannot be hashed, and that of its group costs nothing: rows have to come in the order of the key. */
+static void
+append_one_answer(Text *sql, Side side, bool in_order)
+{
+	if (!in_order)
+	{
+		text_append(sql, "1::bigint");
+		return;
+	}
+	text_append(sql, "least(count(");
+	append_column(sql, side, 0);
+	text_append(sql, " ORDER BY ");
+	append_column(sql, side, 0);
+	text_append(sql, "), 1)");
+}
+
 void
 counter_append_truth(Text *sql, const Counter *counter, CounterKeys keys)
 {
@@ -315,8 +350,9 @@ counter_append_truth(Text *sql, const Counter *counter, CounterKeys keys)
 	append_key_as(sql, side);
 	text_append(sql, "coalesce(");
 	append_fragment(sql, spec->measure != NULL ? spec->measure : "count(*)");
-	text_append(sql, ", 0) AS actual, count(*) AS source_rows, 1::bigint AS answers FROM %s WHERE ",
-				counter->source.quoted);
+	text_append(sql, ", 0) AS actual, count(*) AS source_rows, ");
+	append_one_answer(sql, side, counter->in_order && keys.kind == KEYS_ALL);
+	text_append(sql, " AS answers FROM %s WHERE ", counter->source.quoted);
 	append_in_keys(sql, side, keys);
 	if (spec->where != NULL)
 	{
@@ -487,8 +523,16 @@ counter_append_scan(Text *sql, const Counter *counter, CounterKeys keys)
 {
 	static const char *const values[] = {"stored", "actual", "pending"};
 
-	text_append(sql, "SELECT class, keys, source_rows, ");
-	counter_append_keys(sql, counter, NULL, "text");
+	text_append(sql, "SELECT class, keys, source_rows");
+	for (int i = 0; i < counter->key_count; i++)
+	{
+		char *name = string_format("k%d", i + 1);
+
+		text_append(sql, ", ");
+		counter_append_key_text(sql, counter, i, "counted", name);
+		text_append(sql, " AS %s", name);
+		free(name);
+	}
 	text_append(sql, ", stored::text, actual::text, pending::text, (stored::numeric - actual::numeric)::text AS diff"
 					 "\nFROM (SELECT class, ");
 	counter_append_keys(sql, counter, NULL, NULL);

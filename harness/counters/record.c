@@ -261,7 +261,7 @@ state_named(const char *name)
 	return RUN_SUPERSEDED;
 }
 
-/* The time zone in which it was begun: keys are kept as texts, and what the file says may depend on it. */
+/* The time zone in which it was begun: what the file says may depend on it, and the texts of keys that have times inside. */
 static bool
 take_time_zone(Session *session, int64_t number)
 {

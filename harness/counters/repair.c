@@ -551,9 +551,49 @@ number_meant(const Job *job, int64_t *number)
 	return string_to_int64(resume, 1, INT32_MAX, number);
 }
 
+/* What no repair could write is told before anything is read. false: reported. */
+static bool
+can_be_written(const Job *job, bool *writable)
+{
+	const Counter *counter = job->counter;
+	SqlResult *result;
+
+	if (session_try_prepared(job->session, &result, "counters_privileges",
+							 ARGS(arg_int(counter->target.oid), arg_text(counter->spec->column))) != SQL_OK)
+	{
+		report_error("%s: cannot ask what may be written: %s", counter->spec->name,
+					 session_error(job->session)->message);
+		return false;
+	}
+	*writable = sql_is_null(result, 0, 2);
+	if (!*writable)
+	{
+		report_error("%s: column %s of %s cannot be written: %s", counter->spec->name, counter->column.quoted,
+					 counter->target.quoted, sql_text(result, 0, 2));
+	}
+	sql_free(result);
+	return true;
+}
+
+static void
+warn_of_index(const Job *job)
+{
+	Text table = {0};
+
+	if (!counter_is_indexed(job->counter, &table))
+	{
+		report_warning(
+			"%s: no index begins with a column of %s: each chunk reads the whole table, and holds its rows as "
+			"long as that takes",
+			job->counter->spec->name, text_get(&table));
+	}
+	text_free(&table);
+}
+
 static ExitCode
 repair_resolved(Job *job)
 {
+	bool writable;
 	int64_t number;
 
 	if (job->counter->obstacle != NULL)
@@ -561,6 +601,15 @@ repair_resolved(Job *job)
 		printf("%s  Not checkable: %s\n", job->counter->spec->name, job->counter->obstacle);
 		return job->counter->denied ? EXIT_CODE_BROKEN : EXIT_CODE_INCONCLUSIVE;
 	}
+	if (!can_be_written(job, &writable))
+	{
+		return EXIT_CODE_BROKEN;
+	}
+	if (!writable)
+	{
+		return EXIT_CODE_USAGE;
+	}
+	warn_of_index(job);
 	if (job->repair->dry_run)
 	{
 		return run_dry(job);
@@ -619,11 +668,6 @@ options_possible(const CountersRequest *request, const CountersRepair *repair)
 {
 	int64_t number;
 
-	if (request->json || request->sample > 0)
-	{
-		report_error("--json and --sample are check's, not repair's");
-		return false;
-	}
 	if (repair->record && !repair->dry_run)
 	{
 		report_error("--record keeps what a dry run found: it goes with --dry-run");

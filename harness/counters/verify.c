@@ -119,7 +119,8 @@ append_written_since(Text *sql, const Counter *counter, const CounterTable *tabl
 	text_append(sql, "SELECT ARRAY[");
 	for (int i = 0; i < counter->key_count; i++)
 	{
-		text_append(sql, "%st.%s::text", i > 0 ? ", " : "", columns[i].quoted);
+		text_append(sql, "%s", i > 0 ? ", " : "");
+		counter_append_key_text(sql, counter, i, "t", columns[i].quoted);
 	}
 	text_append(sql,
 				"] COLLATE \"C\" AS key FROM %s t WHERE age(t.xmin) <= "

@@ -12,6 +12,7 @@
 
 #define TARGET_MS 500 /* of a chunk */
 #define FIRST_KEYS 100
+#define UNINDEXED_KEYS 1000 /* where each chunk reads a whole table, however many keys it has */
 #define MOST_KEYS 20000
 #define GROWTH 4
 #define ATTEMPTS_MAX 20 /* of one key that somebody is in the way of */
@@ -47,6 +48,7 @@ typedef struct
 	int attempts;
 	int refused;
 	bool told_slow;
+	bool unindexed;
 } Worker;
 
 
@@ -72,6 +74,14 @@ crew_tell(Crew *crew, int64_t keys)
 
 /* --- one worker --- */
 
+static int64_t
+worker_first(const Worker *worker)
+{
+	int chunk = worker->crew->request->chunk;
+
+	return chunk > 0 ? chunk : worker->unindexed ? UNINDEXED_KEYS : FIRST_KEYS;
+}
+
 /* The next chunk takes the time it should if it is like this one. */
 static void
 worker_size(Worker *worker, int64_t taken_ns)
@@ -81,7 +91,13 @@ worker_size(Worker *worker, int64_t taken_ns)
 
 	if (worker->crew->request->chunk > 0)
 	{
-		worker->most = worker->crew->request->chunk;
+		worker->most = worker_first(worker);
+		return;
+	}
+	if (worker->unindexed)
+	{
+		most = worker->most * GROWTH; /* fewer keys would not be faster; it may have been halved */
+		worker->most = most < worker_first(worker) ? most : worker_first(worker);
 		return;
 	}
 	if (worker->chunk.keys < worker->most)
@@ -230,7 +246,8 @@ worker_work(Worker *worker, bool inside)
 	bool able = true;
 
 	chunk_prepare(&worker->chunk, worker->session, crew->counter, crew->run, inside);
-	worker->most = crew->request->chunk > 0 ? crew->request->chunk : FIRST_KEYS;
+	worker->unindexed = !counter_is_indexed(crew->counter, NULL);
+	worker->most = worker_first(worker);
 	while (able && !done && !interrupt_seen())
 	{
 		able = (inside || throttle_wait(worker->session, crew->repair)) &&

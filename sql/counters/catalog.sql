@@ -24,8 +24,11 @@ PREPARE counters_column (bigint, text) AS
 			THEN (SELECT format('%I.%I', n.nspname, l.collname) FROM pg_collation l JOIN pg_namespace n ON n.oid = l.collnamespace WHERE l.oid = a.attcollation)
 			END AS collation,
 		NOT a.attnotnull AS nullable,
-		a.attnum
-	FROM pg_attribute a
+		a.attnum,
+		'timestamptz'::regtype IN (a.atttypid, t.typbasetype) AS moment,
+		c.relkind NOT IN ('r', 'p', 'm') OR EXISTS (SELECT FROM pg_index i
+			WHERE i.indrelid = a.attrelid AND i.indisvalid AND i.indkey[0] = a.attnum) AS leads_index -- or who knows
+	FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid JOIN pg_class c ON c.oid = a.attrelid
 	WHERE a.attrelid = $1::oid AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped;
 
 -- Whether no two rows can have the same values in these columns, NULLs taken for values: a whole, valid unique index over some of them,
@@ -51,9 +54,14 @@ PREPARE counters_triggers (bigint, text) AS
 	GROUP BY e.nth, e.event
 	ORDER BY e.nth;
 
--- Whether this role could repair: write the column, and add rows; and whether anybody could write it.
+-- Whether this role could repair: write the column, and add rows; and why nobody could write it, NULL: somebody could.
 PREPARE counters_privileges (bigint, text) AS
 	SELECT has_column_privilege($1::oid, $2, 'UPDATE') AS may_update, has_table_privilege($1::oid, 'INSERT') AS may_insert,
-		pg_column_is_updatable($1::oid::regclass, a.attnum, true) AND a.attgenerated = '' AS writable
-	FROM pg_attribute a
+		CASE WHEN a.attgenerated <> '' THEN 'it is generated from other columns'
+			WHEN a.attidentity = 'a' THEN 'it is GENERATED ALWAYS AS IDENTITY'
+			WHEN c.relkind = 'm' THEN 'a materialized view is refreshed'
+			WHEN NOT pg_column_is_updatable(a.attrelid::regclass, a.attnum, true) THEN
+				CASE c.relkind WHEN 'v' THEN 'it is of a view that has neither a rule nor a trigger for it' ELSE 'the server cannot update it' END
+			END AS unwritable
+	FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
 	WHERE a.attrelid = $1::oid AND a.attname = $2;

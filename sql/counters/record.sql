@@ -7,7 +7,8 @@
 -- Lock order: rows of drift, then rows of the target in key order.
 --
 -- Why keys and values are text: one table serves every counter. They are written and read as the counter's own types,
--- whose text form is exact under the settings of the tool's sessions.
+-- whose text form is exact under the settings of the tool's sessions, and of timestamps with time zone in UTC: a key is one text
+-- in every run.
 --
 -- May be run by hand, by a role that may create a schema, for one that may not; it then needs USAGE on the schema, and
 -- SELECT, INSERT, UPDATE, DELETE on both tables.
@@ -19,7 +20,7 @@ CREATE TABLE IF NOT EXISTS counterproof.run (
 	counter text NOT NULL,
 	definition text NOT NULL, -- what the file said; a run is resumed under the same alone
 	mode text NOT NULL,
-	timezone text NOT NULL DEFAULT current_setting('TimeZone'), -- whoever goes on has it, too: for keys as texts, and for the file's SQL
+	timezone text NOT NULL DEFAULT current_setting('TimeZone'), -- whoever goes on has it, too: for the file's SQL, and for keys that have times inside, as ranges do
 	one_key text, -- repair --id: it says nothing of other keys
 	state text NOT NULL DEFAULT 'finding'
 		CHECK (state IN ('finding', 'repairing', 'finished', 'superseded')),
