@@ -136,6 +136,19 @@ static const RestatedCase restated_cases[] = {
 	{.design = "wal",
 	 .scenario = "33-A",
 	 .nothing_left = "both its conflicts are at the number row, which writers of this design do not touch"},
+	{.design = "per-item",
+	 .scenario = "scale/relay",
+	 .nothing_left = "the relay publishes by the one order of the numbers, and this design has none"},
+	{.design = "per-item",
+	 .scenario = "scale/relay-crash",
+	 .nothing_left = "the relay publishes by the one order of the numbers, and this design has none"},
+	{.design = "wal",
+	 .scenario = "scale/relay",
+	 .nothing_left = "the relay publishes by the one order of the numbers, and this design has none"},
+	{.design = "wal",
+	 .scenario = "scale/relay-crash",
+	 .nothing_left = "the relay publishes by the one order of the numbers, and this design has none"},
+	{.design = "wal", .scenario = "scale/failover", .nothing_left = "a standby that is promoted has no slot (L36)"},
 };
 
 void
