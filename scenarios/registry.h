@@ -83,7 +83,8 @@
 	SCENARIO(repair_lag) \
 	SCENARIO(repair_outbox) \
 	SCENARIO(repair_storm) \
-	SCENARIO(scale_sequencer)
+	SCENARIO(scale_sequencer) \
+	SCENARIO(scale_sharded)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

@@ -42,6 +42,8 @@ steps(void)
 
 static const LikeDesign *chosen_design; /* NULL: no like system has been made in this case */
 
+static const char *chosen_part; /* what is loaded over it, NULL: nothing */
+
 const LikeDesign *
 design(void)
 {
@@ -64,7 +66,8 @@ load_twin(Scene *scene, Session *session, const char *system)
 	twin_does = twin_steps(twin);
 	chosen = traced_steps(&twin_does);
 	note(scene, "twin %s: %s", twin->id, twin->wrong);
-	folder = string_format("mutants/%s", twin->id);
+	folder = chosen_part == NULL ? string_format("mutants/%s", twin->id)
+								 : string_format("parts/%s/mutants/%s", chosen_part, twin->id);
 	require(scene, like_design_load_over(session, design(), scene_sql(scene, system), folder, &loaded));
 	free(folder);
 }
@@ -97,16 +100,35 @@ like_lab(Scene *scene, int items)
 	return like_lab_of(scene, like_design_find(scene_design(scene)), items);
 }
 
-Session *
-like_lab_of(Scene *scene, const LikeDesign *of, int items)
+static void
+load_part(Scene *scene, Session *session, const char *part)
+{
+	char *folder = string_format("parts/%s", part);
+	size_t loaded;
+
+	require(scene, like_design_load_over(session, design(), scene_sql(scene, "like"), folder, &loaded));
+	if (loaded == 0)
+	{
+		scene_broken(scene, "there is no part \"%s\" of the like system", part);
+	}
+	free(folder);
+}
+
+static Session *
+like_lab_made(Scene *scene, const LikeDesign *of, const char *part, int items)
 {
 	Session *session;
 	char label[LABEL_SIZE];
 
 	chosen_design = of;
+	chosen_part = part;
 	restate(scene, of);
 	session = scene_session(scene, "lab");
 	require(scene, like_design_create(session, of, scene_sql(scene, "like")));
+	if (part != NULL)
+	{
+		load_part(scene, session, part);
+	}
 	load_twin(scene, session, "like");
 	for (int item = 1; item <= items; item++)
 	{
@@ -115,6 +137,18 @@ like_lab_of(Scene *scene, const LikeDesign *of, int items)
 	}
 	require(scene, steps()->prepare(session));
 	return session;
+}
+
+Session *
+like_lab_of(Scene *scene, const LikeDesign *of, int items)
+{
+	return like_lab_made(scene, of, NULL, items);
+}
+
+Session *
+like_lab_with(Scene *scene, const char *part, int items)
+{
+	return like_lab_made(scene, like_design_find(NULL), part, items);
 }
 
 int64_t

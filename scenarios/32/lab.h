@@ -37,6 +37,12 @@ extern void load_twin_file(Scene *scene, Session *session, const char *path);
 extern Session *like_lab(Scene *scene, int items);
 extern Session *like_lab_of(Scene *scene, const LikeDesign *design, int items);
 
+/*
+ * The default design with a part over it, sql/like/parts/<part>/, whose twins are in a folder mutants/<id>/ of that: no twin of the
+ * design itself is loaded.
+ */
+extern Session *like_lab_with(Scene *scene, const char *part, int items);
+
 /* Another client: a session with its statements prepared. Opened here, it may then be given to a worker. */
 extern Session *like_client(Scene *scene, const char *name);
 

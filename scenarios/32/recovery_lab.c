@@ -149,7 +149,7 @@ check_count_row_free(Scene *scene, Session *observer, int64_t item, const char *
 int64_t
 count_of(Scene *scene, Session *session, int64_t item)
 {
-	return number_of(scene, session, "SELECT n FROM like_count WHERE item_id = $1", ARGS(arg_int(item)));
+	return number_of(scene, session, "SELECT sum(n)::bigint FROM like_count WHERE item_id = $1", ARGS(arg_int(item)));
 }
 
 void

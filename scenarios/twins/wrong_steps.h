@@ -15,6 +15,7 @@ extern const ClientSteps decided_early_steps; /* M06 */
 
 extern const ClientSteps snapshot_in_read_committed_steps; /* M19a, M19b */
 extern const ClientSteps install_once_steps;               /* M22 */
+extern const ClientSteps install_by_shard_steps;           /* H01 */
 
 
 /* --- client: after 40001 or 40P01, after an unknown COMMIT --- */

@@ -122,7 +122,7 @@ like_pull(Session *session, int64_t after, int64_t most, int64_t **seqs, size_t 
 bool
 like_watermark(Session *session, int64_t *watermark)
 {
-	return session_query_int(session, watermark, "SELECT applied_upto FROM counter_watermark WHERE id = 1", NO_ARGS);
+	return session_query_int(session, watermark, "SELECT like_watermark()", NO_ARGS);
 }
 
 bool

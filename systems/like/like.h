@@ -103,6 +103,7 @@ extern bool like_pull(Session *session, int64_t after, int64_t most, int64_t **s
 /* Pull from above the watermark and deliver until nothing is left. Adds to *totals, whose watermark is replaced. */
 extern bool like_drain(Session *session, int64_t batch_size, LikeTotals *totals) MUST_CHECK;
 
+/* Where consumers leave it behind, it is carried on first. */
 extern bool like_watermark(Session *session, int64_t *watermark) MUST_CHECK;
 extern void like_totals_add(LikeTotals *sum, const LikeTotals *batch);
 extern void like_totals_describe(const LikeTotals *totals, Text *text); /* applied=45 covered=0 dup=25 watermark=120 */
