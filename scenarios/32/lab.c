@@ -182,6 +182,40 @@ check_query(Scene *scene, Session *session, const char *sql, const SqlArg *args,
 	sql_free(result);
 }
 
+/* "shared hit=7 read=2": the number behind `word`, 0 without it. */
+static int64_t
+pages_named(const char *line, const char *word)
+{
+	const char *found = strstr(line, word);
+
+	return found == NULL ? 0 : strtoll(found + strlen(word), NULL, 10);
+}
+
+int64_t
+pages_of(Scene *scene, Session *session, const char *sql)
+{
+	char *explain = string_format("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) %s", sql);
+	SqlResult *plan = NULL;
+	int64_t pages = -1;
+
+	require(scene, session_begin(session, READ_COMMITTED));
+	require(scene, session_query(session, &plan, explain, NO_ARGS));
+	for (int row = 0; pages < 0 && row < sql_rows(plan); row++)
+	{
+		const char *line = strstr(sql_text(plan, row, 0), "Buffers: shared ");
+
+		pages = line == NULL ? -1 : pages_named(line, " hit=") + pages_named(line, " read=");
+	}
+	sql_free(plan);
+	session_rollback(session);
+	free(explain);
+	if (pages < 0)
+	{
+		scene_broken(scene, "EXPLAIN does not say which pages it looked at: %s", sql);
+	}
+	return pages;
+}
+
 int64_t
 facts_of(Scene *scene, Session *session, int64_t item)
 {

@@ -56,6 +56,12 @@ extern int64_t number_of(Scene *scene, Session *session, const char *sql, const 
 extern void check_query(Scene *scene, Session *session, const char *sql, const SqlArg *args, int count,
 						const char *expected, const char *format, ...) PRINTF_LIKE(7, 8);
 
+/*
+ * The pages of tables and indexes that a statement looks at, as EXPLAIN counts them for it with all inside it. It runs, and is
+ * taken back.
+ */
+extern int64_t pages_of(Scene *scene, Session *session, const char *sql);
+
 extern int64_t facts_of(Scene *scene, Session *session, int64_t item); /* rows of this item with liked = true */
 extern int64_t last_number(Scene *scene, Session *session);            /* the number of events, all numbered */
 

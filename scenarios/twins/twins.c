@@ -504,6 +504,16 @@ const Twin twins[] = {
 	 .caught_by = "the batch, on a shard that is there",
 	 .design = "row"},
 
+	/* --- reading --- */
+	{.id = "Q01",
+	 .layer = "read",
+	 .wrong = "a read looks for pending events among all events of the item",
+	 .guard = "it begins at the watermark, below which there is none",
+	 .source = "read path: a read costs what lags and never what history holds",
+	 .caught_in = "scale/reading",
+	 .caught_by = "pages of a read do not grow with history",
+	 .design = "row"},
+
 	{.id = NULL},
 };
 

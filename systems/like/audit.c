@@ -26,6 +26,22 @@ like_read_count(Session *session, int64_t item, int64_t allowed_lag, bool *found
 	return true;
 }
 
+void
+like_count_clamp(LikeCount *count)
+{
+	if (count->n < 0)
+	{
+		count->n = 0;
+		count->clamped = true;
+	}
+}
+
+void
+like_count_describe(const LikeCount *count, Text *text)
+{
+	text_append(text, "n=%" PRId64 " bound=%" PRId64 "%s", count->n, count->pending, count->clamped ? " clamped" : "");
+}
+
 bool
 like_audit_write_side(Session *session, LikeWriteAudit *result)
 {

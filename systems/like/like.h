@@ -159,11 +159,19 @@ typedef struct
 {
 	int64_t n, lag, pending; /* unprocessed events of this item: the bound on |n - facts| */
 	bool stale;              /* lag > allowed_lag */
+	bool clamped;            /* by like_count_clamp() */
 } LikeCount;
 
 /* *found is false when the item has no count row. Never reads facts. */
 extern bool like_read_count(Session *session, int64_t item, int64_t allowed_lag, bool *found,
 							LikeCount *count) MUST_CHECK;
+
+/*
+ * For whoever shows it: an n below zero, as events out of order make it for a while, becomes 0 and is marked. The bound
+ * stays true, for facts are never below zero. What is read is not clamped: the identity holds for n as it is.
+ */
+extern void like_count_clamp(LikeCount *count);
+extern void like_count_describe(const LikeCount *count, Text *text); /* n=0 bound=3 clamped */
 
 typedef struct
 {
