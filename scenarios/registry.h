@@ -85,7 +85,8 @@
 	SCENARIO(repair_storm) \
 	SCENARIO(scale_sequencer) \
 	SCENARIO(scale_sharded) \
-	SCENARIO(scale_reading)
+	SCENARIO(scale_reading) \
+	SCENARIO(scale_rewound)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

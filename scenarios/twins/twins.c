@@ -514,6 +514,24 @@ const Twin twins[] = {
 	 .caught_by = "pages of a read do not grow with history",
 	 .design = "row"},
 
+	/* --- a log that was rewound --- */
+	{.id = "L01",
+	 .layer = "consumer",
+	 .wrong = "the consumer does not compare what it knows with the log",
+	 .guard = "a watermark or a baseline above the last number is refused",
+	 .source = "the log: nothing derived may know an event that it does not have",
+	 .caught_in = "scale/rewound",
+	 .caught_by = "a batch behind a rewound log is refused",
+	 .design = "row"},
+	{.id = "L02",
+	 .layer = "rebuild",
+	 .wrong = "an install takes a baseline that is ahead of the log for a newer one",
+	 .guard = "it is refused",
+	 .source = "the log: nothing derived may know an event that it does not have",
+	 .caught_in = "scale/rewound",
+	 .caught_by = "an install over a baseline of a lost event is refused",
+	 .design = "row"},
+
 	{.id = NULL},
 };
 

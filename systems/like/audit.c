@@ -89,6 +89,23 @@ like_audit_read_side(Session *session, LikeReadAudit *result)
 }
 
 bool
+like_audit_log(Session *session, Text *ahead)
+{
+	SqlResult *rows;
+
+	if (!session_query(session, &rows, "SELECT line FROM like_audit_log() line", NO_ARGS))
+	{
+		return false;
+	}
+	for (int row = 0; row < sql_rows(rows); row++)
+	{
+		text_append(ahead, "%s%s", row == 0 ? "" : "\n", sql_text(rows, row, 0));
+	}
+	sql_free(rows);
+	return true;
+}
+
+bool
 like_write_side_clean(const LikeWriteAudit *result)
 {
 	return result->outbox_rows == result->last_seq && result->gap_violations == 0 &&

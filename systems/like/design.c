@@ -23,6 +23,7 @@ static const char *const SQL_FILES[] = {
 	"number.sql",
 	"pull.sql",
 	"watermark.sql",
+	"log.sql",
 	"consume.sql",
 	"rebuild_snapshot.sql",
 	"rebuild_install.sql",

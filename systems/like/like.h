@@ -73,6 +73,13 @@ extern bool like_recovery_horizon(Session *session, uint64_t *horizon) MUST_CHEC
 extern bool like_resolve(Session *session, uint64_t xid, uint64_t horizon, Resolved *resolved) MUST_CHECK;
 
 
+/* --- refusals: SQLSTATEs of the like system's own --- */
+
+#define LIKE_POISON_EVENT "LK001"     /* an event breaks a constraint; another time it may not */
+#define LIKE_PAYLOAD_CONFLICT "LK002" /* a number has two payloads */
+#define LIKE_LOG_REWOUND "LK003"      /* something derived is ahead of the log */
+
+
 /* --- the consumer --- */
 
 typedef struct
@@ -186,6 +193,9 @@ typedef struct
 
 extern bool like_audit_write_side(Session *session, LikeWriteAudit *result) MUST_CHECK;
 extern bool like_audit_read_side(Session *session, LikeReadAudit *result) MUST_CHECK;
+
+/* A line for each watermark, baseline and registration above the last number; none: the log holds all that was derived from it. */
+extern bool like_audit_log(Session *session, Text *ahead) MUST_CHECK;
 extern bool like_write_side_clean(const LikeWriteAudit *result);
 extern bool like_read_side_holds(
 	const LikeReadAudit *result); /* identity, bound, watermark and unprocessed <= lag; lag itself is allowed */
@@ -200,6 +210,7 @@ typedef enum
 	RECOVERY_UNSET = 0,
 	RECOVERY_DONE,
 	RECOVERY_WRITE_SIDE_DAMAGED, /* stopped after step 2: no rebuild may claim to mend facts */
+	RECOVERY_LOG_REWOUND,        /* likewise: what is derived knows events that the log does not have */
 	RECOVERY_INCOMPLETE          /* step 4 found lag or wrong counts */
 } LikeRecoveryOutcome;
 

@@ -35,6 +35,7 @@ BEGIN
 		END IF;
 	END IF;
 
+	PERFORM like_require_log('watermark', v_before);
 	v_upto := v_before;
 	LOOP
 		SELECT count(*) INTO v_step

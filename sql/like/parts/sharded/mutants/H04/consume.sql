@@ -56,6 +56,7 @@ BEGIN
 				RAISE EXCEPTION USING ERRCODE = RESHARDED, MESSAGE = 'the number of shards has changed';
 			END IF;
 			SELECT max(c.base_seq) INTO v_top FROM like_count c WHERE c.item_id = ANY (v_items);
+			PERFORM like_require_log('a base_seq of the batch', v_top);
 
 			SELECT coalesce(range_agg(int8range(p.seq, p.seq + 1)), '{}') INTO v_known
 				FROM unnest(v_listed) run CROSS JOIN LATERAL (

@@ -25,6 +25,7 @@ BEGIN
 		END IF;
 	END IF;
 
+	PERFORM like_require_log('watermark', v_before);
 	v_upto := v_before;
 	SELECT coalesce(max(p.seq), v_before) INTO v_upto FROM processed_event p;
 	IF v_upto > v_before THEN

@@ -21,6 +21,7 @@ BEGIN
 	END IF;
 	SELECT sum(c.n), max(c.base_seq) INTO STRICT old_n, base_seq FROM like_count c WHERE c.item_id = p_item;
 
+	PERFORM like_require_log('base_seq', greatest(base_seq, p_seq));
 	skipped := p_seq < base_seq;
 	IF skipped THEN
 		new_n := old_n;

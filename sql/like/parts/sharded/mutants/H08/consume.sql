@@ -47,6 +47,7 @@ BEGIN
 				ORDER BY +c.item_id FOR UPDATE OF c;
 			GET DIAGNOSTICS v_locked = ROW_COUNT;
 			SELECT max(c.base_seq) INTO v_top FROM like_count c WHERE c.item_id = ANY (v_items);
+			PERFORM like_require_log('a base_seq of the batch', v_top);
 
 			SELECT coalesce(range_agg(int8range(p.seq, p.seq + 1)), '{}') INTO v_known
 				FROM unnest(v_listed) run CROSS JOIN LATERAL (
