@@ -298,12 +298,13 @@ check_statement_refused(Scene *scene, Session *session, const char *sql, const c
 void
 check_consumer_refused(Scene *scene, int batch, const char *words, const char *what)
 {
-	char *size = string_format("%d", batch);
+	static int runs;
+	char *size = string_format("%d", batch), *offset = string_format("refused-%d.offset", ++runs);
 	const char *argv[] = {scene_program(scene, "like-consumer"),
 						  "--conninfo",
 						  scene_conninfo(scene),
 						  "--offset-file",
-						  scene_file(scene, "refused.offset"),
+						  scene_file(scene, offset),
 						  "--batch",
 						  size,
 						  NULL};
@@ -316,5 +317,6 @@ check_consumer_refused(Scene *scene, int batch, const char *words, const char *w
 		  what);
 	CHECK(scene, strstr(text_get(&output), words) != NULL, "%s: and says \"%s\"", what, words);
 	text_free(&output);
+	free(offset);
 	free(size);
 }

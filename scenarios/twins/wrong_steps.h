@@ -36,5 +36,6 @@ extern const ClientSteps file_first_steps;       /* M10a */
 extern const ClientSteps file_last_steps;        /* M10b */
 extern const ClientSteps offset_first_steps;     /* M11 */
 extern const ClientSteps on_after_23505_steps;   /* M15 */
+extern const ClientSteps park_apart_steps;       /* X01 */
 
 #endif

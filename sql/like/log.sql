@@ -4,7 +4,7 @@
 -- events were restored from an older backup than counts and registrations, or rewound. New events get the lost ones'
 -- numbers then, and whoever went on would take them for duplicates, or for covered.
 --
--- Lock order: none to ask. like_accept_log(): the number row, the watermark row, then each item's count rows in item order.
+-- Lock order: none, nothing is locked. accept_log.sql is the way back.
 --
 -- What it does not see: a log that has grown past the watermark again before anybody asked.
 
@@ -36,26 +36,5 @@ BEGIN
 		UNION ALL
 		SELECT format('%s registered events up to %s are ahead of the log, whose last event is %s', count(*), max(p.seq), s.last)
 			FROM like_seq s JOIN processed_event p ON p.seq > s.last GROUP BY s.last;
-END
-$$;
-
--- The way back: the log is right, as it is now. Every count is made from facts as of its last event, whose number becomes every
--- item's baseline, so that no event of the log can count once more; what is registered above it is forgotten. Writers and consumers
--- wait meanwhile. The offset file of a consumer that is ahead is refused by itself, and has to be removed.
-CREATE OR REPLACE FUNCTION like_accept_log(OUT last_seq bigint, OUT watermark bigint, OUT forgotten bigint)
-LANGUAGE plpgsql VOLATILE
-AS $$
-BEGIN
-	SELECT s.last INTO STRICT last_seq FROM like_seq s WHERE s.id = 1 FOR UPDATE;
-	PERFORM FROM counter_watermark w WHERE w.id = 1 FOR UPDATE;
-	PERFORM FROM like_count c ORDER BY c.item_id FOR UPDATE;
-	DELETE FROM processed_event p WHERE p.seq > last_seq;
-	GET DIAGNOSTICS forgotten = ROW_COUNT;
-	UPDATE like_count c SET base_seq = last_seq WHERE c.base_seq > last_seq;
-	PERFORM like_install(s.item_id, s.seq, s.facts) FROM like_snapshot() s WHERE s.item_id IS NOT NULL;
-	SELECT count(*) INTO watermark
-		FROM (SELECT p.seq, row_number() OVER (ORDER BY p.seq) AS k FROM processed_event p WHERE p.seq >= 1) r
-		WHERE r.seq = r.k;
-	UPDATE counter_watermark w SET applied_upto = like_accept_log.watermark WHERE w.id = 1;
 END
 $$;

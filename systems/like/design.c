@@ -27,6 +27,7 @@ static const char *const SQL_FILES[] = {
 	"consume.sql",
 	"rebuild_snapshot.sql",
 	"rebuild_install.sql",
+	"accept_log.sql",
 	"audit_write_side.sql",
 	"audit_read_side.sql",
 	"read_count.sql",
