@@ -65,13 +65,6 @@ bench_seconds_since(int64_t begin_ns)
 	return (double) (time_now_ns() - begin_ns) / 1e9;
 }
 
-void
-bench_print_row(const char *what, double value, double yardstick, const char *unit, double ratio, const char *bar)
-{
-	printf("%-38s %12.3f %12.3f %-10s %8.2f   %s\n", what, value, yardstick, unit, ratio, bar);
-	fflush(stdout);
-}
-
 bool
 bench_run_command(const char *const *argv, const char *directory, const Account *account, Text *output)
 {
@@ -636,30 +629,30 @@ bench_proxy(const Bench *bench, Cluster *cluster)
 static const struct Part
 {
 	const char *name;
+	const char *what;
 	bool (*alone)(const Bench *);
 	bool (*with_server)(const Bench *, Cluster *);
 	int64_t memory_bytes;
 } PARTS[] = {
-	/* ./run.sh 32 and ./run.sh 32-B against the floor: initdb, start, restart -m immediate, stop, one after another */
-	{"suite", bench_suite, NULL, 0},
-	/* the runner's own peak resident memory */
-	{"memory", bench_memory, NULL, 0},
-	/* like_set() at 1 and 8 clients against pgbench running the same prepared statement */
-	{"like", NULL, bench_like, 0},
-	/* the consumer over 200,000 events in batches of 10,000 against a bare INSERT .. SELECT of the same rows */
-	{"drain", NULL, bench_drain, 0},
-	/* what a round trip costs more by way of the proxy than directly, over a unix socket */
-	{"proxy", NULL, bench_proxy, 0},
-	/* a run of a point against the program alone; two jobs against one */
-	{"crashpoints", bench_crashpoints, NULL, 0},
-	/* three ways to keep a rule over several rows, beside each other */
-	{"isolation", NULL, bench_isolation, 0},
-	/* counts of another schema: check against the plain query that counts and joins */
-	{"counters", NULL, bench_counters, 0},
-	/* the scenario language against PostgreSQL's isolationtester */
-	{"spec", NULL, bench_spec, (int64_t) 1 << 30},
-	/* vector clocks against 100 ns, against a quarter of their entries, and against memcmp over as many bytes */
-	{"clocks", bench_clocks, NULL, 0},
+	{"suite",
+	 "./run.sh 32 and ./run.sh 32-B against the floor: initdb, start, restart -m immediate, stop, one after another",
+	 bench_suite, NULL, 0},
+	{"memory", "the runner's own peak resident memory", bench_memory, NULL, 0},
+	{"like", "like_set() at 1 and 8 clients against pgbench running the same prepared statement", NULL, bench_like, 0},
+	{"drain", "the consumer over 200,000 events in batches of 10,000 against a bare INSERT .. SELECT of the same rows",
+	 NULL, bench_drain, 0},
+	{"proxy", "what a round trip costs more by way of the proxy than directly, over a unix socket", NULL, bench_proxy,
+	 0},
+	{"crashpoints", "a run of a point against the program alone; two jobs against one", bench_crashpoints, NULL, 0},
+	{"isolation", "three ways to keep a rule over several rows, beside each other", NULL, bench_isolation, 0},
+	{"counters", "counts of another schema: check against the plain query that counts and joins", NULL, bench_counters,
+	 0},
+	{"spec", "the scenario language against PostgreSQL's isolationtester", NULL, bench_spec, (int64_t) 1 << 30},
+	{"clocks",
+	 "vector clocks against 100 ns, against a quarter of their entries, and against memcmp over as many bytes",
+	 bench_clocks, NULL, 0},
+	{"write", "what a like costs by each way to keep its count, beside the bare insert of its rows", NULL, bench_write,
+	 0},
 };
 
 static bool
@@ -723,19 +716,70 @@ words_known(int argc, char **argv)
 	return true;
 }
 
+/* A case for each part that is wanted. */
 static bool
-bench_all(Bench *bench, int argc, char **argv)
+open_record(const Bench *bench, int argc, char **argv)
 {
-	char evidence[] = "/tmp/cpb-evidence-XXXXXX";
-	bool done = mkdtemp(evidence) != NULL;
+	const char *root = getenv("COUNTERPROOF_EVIDENCE");
+	char *own = string_format("%s/evidence", bench->home);
+	BenchTitle titles[LENGTH_OF(PARTS)];
+	Text replay = {0};
+	int count = 0;
+	bool done;
 
-	bench->evidence = evidence;
+	text_append(&replay, "./run.sh bench");
+	for (int i = 1; i < argc; i++)
+	{
+		text_append(&replay, " %s", argv[i]);
+	}
+	for (size_t i = 0; i < LENGTH_OF(PARTS); i++)
+	{
+		if (wanted(argc, argv, PARTS[i].name))
+		{
+			titles[count++] = (BenchTitle){PARTS[i].name, PARTS[i].what};
+		}
+	}
+	done = record_open(root != NULL ? root : own, titles, count, text_get(&replay));
+	text_free(&replay);
+	free(own);
+	return done;
+}
+
+static bool
+measure_all(const Bench *bench, int argc, char **argv)
+{
+	bool done = true;
+	int part = 0;
+
 	printf("%-38s %12s %12s %-10s %8s   %s\n", "what", "value", "yardstick", "unit", "ratio", "bar");
 	for (size_t i = 0; done && i < LENGTH_OF(PARTS); i++)
 	{
-		done = !wanted(argc, argv, PARTS[i].name) || measure(bench, &PARTS[i]);
+		if (wanted(argc, argv, PARTS[i].name))
+		{
+			record_begin(part++);
+			done = measure(bench, &PARTS[i]);
+			record_end(done);
+		}
 	}
-	return bench_run_command((const char *[]){"/bin/rm", "-rf", evidence, NULL}, NULL, NULL, NULL) && done;
+	return done;
+}
+
+static ExitCode
+bench_all(Bench *bench, int argc, char **argv)
+{
+	char evidence[] = "/tmp/cpb-evidence-XXXXXX"; /* of runs that are measured */
+	bool done = mkdtemp(evidence) != NULL;
+	bool missed = false;
+
+	bench->evidence = evidence;
+	done = done && open_record(bench, argc, argv);
+	if (done)
+	{
+		done = measure_all(bench, argc, argv);
+		done = record_close(&missed) && done;
+	}
+	done = bench_run_command((const char *[]){"/bin/rm", "-rf", evidence, NULL}, NULL, NULL, NULL) && done;
+	return !done ? EXIT_CODE_BROKEN : missed ? EXIT_CODE_FAIL : EXIT_CODE_PASS;
 }
 
 static void
@@ -760,7 +804,7 @@ main(int argc, char **argv)
 				   .programs = getenv("COUNTERPROOF_PROGRAMS"),
 				   .pgbench = getenv("COUNTERPROOF_PGBENCH"),
 				   .pairs = 7};
-	bool done;
+	ExitCode code;
 
 	if (bindir == NULL || bench.home == NULL || bench.programs == NULL || bench.pgbench == NULL)
 	{
@@ -775,7 +819,7 @@ main(int argc, char **argv)
 	{
 		return EXIT_CODE_BROKEN;
 	}
-	done = bench_all(&bench, argc, argv);
+	code = bench_all(&bench, argc, argv);
 	reaper_dismiss();
-	return done ? EXIT_CODE_PASS : EXIT_CODE_BROKEN;
+	return code;
 }

@@ -208,15 +208,16 @@ static void
 print_costs(int rows, int clients, const Cost *costs)
 {
 	int fastest = 0;
+	Text row = {0};
 
-	printf("%6d %8d", rows, clients);
+	text_append(&row, "%6d %8d", rows, clients);
 	for (int i = 0; i < WAYS; i++)
 	{
-		printf("  %7.0f %5.2f %6.1f", costs[i].rate, costs[i].waiting, costs[i].retries);
+		text_append(&row, "  %7.0f %5.2f %6.1f", costs[i].rate, costs[i].waiting, costs[i].retries);
 		fastest = costs[i].rate > costs[fastest].rate ? i : fastest;
 	}
-	printf("   %s\n", ways[fastest].name);
-	(void) fflush(stdout);
+	bench_say("%s   %s", text_get(&row), ways[fastest].name);
+	text_free(&row);
 }
 
 /* The ways take turns, so that each meets the same states of the machine. */
@@ -256,6 +257,23 @@ make_database(const Bench *bench, Session *session)
 	return done;
 }
 
+static void
+print_heads(void)
+{
+	Text names = {0}, units = {0};
+
+	for (int i = 0; i < WAYS; i++)
+	{
+		text_append(&names, "  %-20s", ways[i].name);
+		text_append(&units, "  %7s %5s %6s", "1/s", "wait", "retry%");
+	}
+	bench_say("decisions a second, how many clients wait for a lock at the mean, retries for a hundred decisions");
+	bench_say("%6s %8s%s   fastest", "rows", "clients", text_get(&names));
+	bench_say("%15s%s", "", text_get(&units));
+	text_free(&names);
+	text_free(&units);
+}
+
 bool
 bench_isolation(const Bench *bench, Cluster *cluster)
 {
@@ -265,18 +283,7 @@ bench_isolation(const Bench *bench, Cluster *cluster)
 	Session *session = session_open(conninfo, "bench");
 	bool done = session != NULL && make_database(bench, session);
 
-	printf("\ndecisions a second, how many clients wait for a lock at the mean, retries for a hundred decisions\n");
-	printf("%6s %8s", "rows", "clients");
-	for (int i = 0; i < WAYS; i++)
-	{
-		printf("  %-20s", ways[i].name);
-	}
-	printf("   fastest\n%15s", "");
-	for (int i = 0; i < WAYS; i++)
-	{
-		printf("  %7s %5s %6s", "1/s", "wait", "retry%");
-	}
-	printf("\n");
+	print_heads();
 	for (size_t i = 0; done && i < LENGTH_OF(rows) * LENGTH_OF(clients); i++)
 	{
 		done = measure_ways(session, conninfo, rows[i / LENGTH_OF(clients)], clients[i % LENGTH_OF(clients)]);

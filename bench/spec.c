@@ -285,7 +285,7 @@ bench_files(SpecBench *spec)
 		snprintf(what, sizeof(what), "%zu files, two jobs / isolationtester", files.count);
 		bench_print_row(what, bench_median(times.two, FILES_PAIRS), bench_median(times.theirs, FILES_PAIRS), "s",
 						median_ratio(times.theirs, times.two, FILES_PAIRS), "times as fast: at least 1.8");
-		printf("  both print %s\n", spec->same ? "the same, each time" : "DIFFERENT things: the times mean nothing");
+		bench_say("  both print %s", spec->same ? "the same, each time" : "DIFFERENT things: the times mean nothing");
 	}
 	paths_free(files.paths, files.count);
 	free(files.argv);
@@ -458,7 +458,7 @@ bench_waits(SpecBench *spec)
 	if (done)
 	{
 		bench_print_row("a wait, seen and gone on / 2 ms", ours, WAIT_BAR_US, "us", ours / WAIT_BAR_US, "at most 1");
-		printf("  isolationtester needs %.0f us\n", theirs);
+		bench_say("  isolationtester needs %.0f us", theirs);
 	}
 	text_free(&permutations);
 	free(path);
@@ -517,8 +517,8 @@ bench_spec_memory(SpecBench *spec)
 	}
 	bench_print_row("peak, 20,000 interleavings / 2,000", many, few, "MiB", many / few, "at most 1.1");
 	bytes_each = many > few ? (many - few) * (1 << 20) / (MEMORY_MANY - MEMORY_FEW) : 0;
-	printf("  %.0f interleavings a second; %.1f bytes more for each, so at most %.1f MiB for a million\n", rate,
-		   bytes_each, bytes_each * 1e6 / (1 << 20));
+	bench_say("  %.0f interleavings a second; %.1f bytes more for each, so at most %.1f MiB for a million", rate,
+			  bytes_each, bytes_each * 1e6 / (1 << 20));
 	return true;
 }
 

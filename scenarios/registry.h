@@ -83,7 +83,13 @@
 	SCENARIO(repair_lag) \
 	SCENARIO(repair_outbox) \
 	SCENARIO(repair_storm) \
+	SCENARIO(scale_direct) \
+	SCENARIO(scale_counted) \
+	SCENARIO(scale_bounded) \
+	SCENARIO(scale_recounted) \
 	SCENARIO(scale_sequencer) \
+	SCENARIO(scale_per_item) \
+	SCENARIO(scale_chunks) \
 	SCENARIO(scale_sharded) \
 	SCENARIO(scale_reading) \
 	SCENARIO(scale_rewound) \

@@ -19,7 +19,7 @@
 #define ALLOWED_LAG 16
 
 static const char *const log_sql =
-	"SELECT string_agg(format('%s:%s v%s', seq, delta, version), ', ' ORDER BY seq) FROM like_outbox";
+	"SELECT string_agg(format('%s:%s v%s', number, delta, version), ', ' ORDER BY number) FROM lab_event";
 
 static void
 check_written_together(Scene *scene, Session *lab)
@@ -113,9 +113,11 @@ schema_refuses_duplicates(Scene *scene, Session *lab)
 				 "", "an event with a new number and a new version would be let in");
 	check_insert(scene, lab, "INSERT INTO like_outbox (seq, user_id, item_id, delta, version) VALUES (6, 7, 1, 1, 3)",
 				 "23505", "a second event for the same (user, item, version)");
-	check_insert(scene, lab, "INSERT INTO like_outbox (seq, user_id, item_id, delta, version) VALUES (5, 7, 1, -1, 4)",
+	check_insert(scene, lab,
+				 "INSERT INTO like_outbox (seq, user_id, item_id, delta, version) "
+				 "SELECT seq, 7, item_id, -1, 4 FROM like_outbox WHERE user_id = 8",
 				 "23505", "a second event under the same number");
-	check_insert(scene, lab, "INSERT INTO processed_event (seq, how) VALUES (5, 'APPLIED')", "23505",
+	check_insert(scene, lab, "INSERT INTO processed_event SELECT * FROM processed_event LIMIT 1", "23505",
 				 "an event registered as processed a second time");
 	check_insert(scene, lab, "INSERT INTO like_fact (user_id, item_id, liked, version) VALUES (7, 1, false, 0)",
 				 "23505", "a second fact for the same (user, item)");
@@ -149,10 +151,10 @@ audit_sees_damage(Scene *scene, Session *lab)
 	check_damage_seen(scene, lab, "UPDATE like_fact SET version = version + 1 WHERE user_id = 8",
 					  "last_seq=5 outbox_rows=5 gap_violations=0 version_mismatch_pairs=1 delta_sum_mismatch_items=0",
 					  "a version without an event");
-	check_damage_seen(scene, lab, "UPDATE like_outbox SET seq = 7 WHERE seq = 5",
+	check_damage_seen(scene, lab, "UPDATE like_outbox SET seq = 7 WHERE item_id = 2",
 					  "last_seq=5 outbox_rows=5 gap_violations=2 version_mismatch_pairs=0 delta_sum_mismatch_items=0",
 					  "an event under another number: 5 is missing, 7 is too many");
-	check_damage_seen(scene, lab, "DELETE FROM like_outbox WHERE seq = 2",
+	check_damage_seen(scene, lab, "DELETE FROM like_outbox WHERE user_id = 7 AND version = 2",
 					  "last_seq=5 outbox_rows=4 gap_violations=1 version_mismatch_pairs=1 delta_sum_mismatch_items=1",
 					  "an event that is gone");
 }

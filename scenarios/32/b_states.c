@@ -82,7 +82,7 @@ walk_states(Scene *scene, Session *lab)
 	answer = set_like(scene, lab, 1, 1, false);
 	check_answer(scene, &answer, "NOOP(unliked, v2, not liked)", "the same unlike again");
 	check_fact(scene, lab, 1, 1, "liked=f v2", "two changes");
-	check_query(scene, lab, "SELECT string_agg(delta::text, ' ' ORDER BY seq) FROM like_outbox", NO_ARGS, "1 -1",
+	check_query(scene, lab, "SELECT string_agg(delta::text, ' ' ORDER BY number) FROM lab_event", NO_ARGS, "1 -1",
 				"the deltas of two changes in five requests");
 	check_audits_clean(scene, lab, "all arrows walked");
 }

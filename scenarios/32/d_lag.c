@@ -137,7 +137,8 @@ audit_beside_consumer(Scene *scene, Session *lab)
 	scene_await_blocked(scene, lab, session_backend_pid(auditor));
 	CHECK(scene, set_like_within(scene, holder, 2, 3, true).outcome == LIKE_CHANGED, "a like while the audit waits");
 	number_events(scene, holder);
-	check_query(scene, holder, "SELECT watermark FROM like_consume('{33}')", NO_ARGS, "33", "and it is consumed");
+	require(scene, session_query(holder, NULL, "SELECT FROM like_consume(lab_events('{33}'))", NO_ARGS));
+	check_query(scene, holder, "SELECT like_watermark()", NO_ARGS, "33", "and it is consumed");
 	require(scene, session_commit(holder) == SQL_OK);
 	require(scene, session_await(auditor, &seen, scene_deadline(scene, AUDIT_MS)) == SQL_OK);
 	check_at_least(scene, sql_int(seen, 0, 0), 0, "lag, from number and watermark of one snapshot");

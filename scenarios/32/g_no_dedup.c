@@ -62,6 +62,7 @@ second_consumer_waits(Scene *scene, Session *lab, Session *first, const char *fi
 					  const char *second_list, const char *expected)
 {
 	LikeTotals totals;
+	char *what;
 
 	step(scene, "one consumer has delivered %s, uncommitted; another delivers %s", first_list, second_list);
 	clear_derived(scene, lab);
@@ -69,8 +70,10 @@ second_consumer_waits(Scene *scene, Session *lab, Session *first, const char *fi
 	totals = deliver_within(scene, first, first_list);
 	check_totals(scene, &totals, "applied=3 covered=0 dup=0 watermark=3", "the first consumer");
 	send_batch(scene, second, second_list);
-	check_waits(scene, lab, second, "the second consumer waits");
-	check_count_row_free(scene, lab, 2, "for the watermark row: it has no count row yet");
+	check_waits(scene, lab, second, "the second consumer waits, with %s", second_list);
+	what = string_format("for the watermark row, with %s: it has no count row yet", second_list);
+	check_count_row_free(scene, lab, 2, what);
+	free(what);
 	commit(scene, first);
 	totals = await_batch(scene, second);
 	check_totals(scene, &totals, expected, "the second consumer, after the commit");
@@ -430,6 +433,7 @@ cross_many_times(Scene *scene, Session *lab, Consumer consumers[2])
 	{
 		consumers[i] =
 			(Consumer){.session = consumers[i].session, .seqs = seqs[i], .count = (size_t) 2 * CROSSED_PAIRS};
+		require(scene, to_events(lab, seqs[i], consumers[i].count));
 	}
 	run_workers(scene, "consumer", 2, deliver_crossed, consumers);
 	CHECK_EQ(scene, session_retries_40p01() - before, 0, "deadlocks among them");

@@ -64,10 +64,10 @@ install_by_baseline(Scene *scene, Session *lab, const LikeSnapshot *snapshot)
 	step(scene, "5: the consumer receives 4, 5, 6 and 8");
 	totals = deliver(scene, lab, SEQS(4, 5, 6, 8));
 	check_totals(scene, &totals, "applied=1 covered=3 dup=0 watermark=8", "step 5: deliver {4,5,6,8}");
-	CHECK_EQ(scene,
-			 number_of(scene, lab, "SELECT count(*) FROM processed_event WHERE how = 'COVERED' AND seq IN (4, 5, 6)",
-					   NO_ARGS),
-			 3, "step 5: 4, 5 and 6 are COVERED");
+	CHECK_EQ(
+		scene,
+		number_of(scene, lab, "SELECT count(*) FROM lab_event WHERE how = 'COVERED' AND number IN (4, 5, 6)", NO_ARGS),
+		3, "step 5: 4, 5 and 6 are COVERED");
 	check_state(scene, lab, ITEM, 8, "watermark=8 lag=0 unprocessed=0 " CLEAN, "step 5");
 
 	step(scene, "6: facts are %d; 1..8 are delivered again", FACTS);
@@ -89,8 +89,7 @@ install_late(Scene *scene, Session *lab, const LikeSnapshot *older, const LikeSn
 	CHECK_EQ(scene,
 			 older->items[0].facts +
 				 number_of(scene, lab,
-						   "SELECT coalesce(sum(o.delta), 0) FROM processed_event p JOIN like_outbox o "
-						   "USING (seq) WHERE p.seq > $1 AND p.how = 'APPLIED'",
+						   "SELECT coalesce(sum(delta), 0) FROM lab_event WHERE number > $1 AND how = 'APPLIED'",
 						   ARGS(arg_int(older->seq))),
 			 5, "installed all the same it would give 5 for %d: 4..6 are COVERED and in no sum", FACTS);
 	check_state(scene, lab, ITEM, 8, "watermark=8 lag=0 unprocessed=0 " CLEAN, "older snapshot late");
@@ -138,9 +137,9 @@ install_by_overwrite(Scene *scene, Session *lab, const LikeSnapshot *snapshot)
 	n = count_of(scene, lab, ITEM);
 	facts = facts_of(scene, lab, ITEM);
 	/* In the snapshot and applied after the overwrite: twice. Applied before it and not in the snapshot: never. */
-	doubled = number_of(scene, lab, "SELECT sum(delta) FROM like_outbox WHERE seq <= $1 AND seq IN (4, 5, 6, 8)",
+	doubled = number_of(scene, lab, "SELECT sum(delta) FROM lab_event WHERE number <= $1 AND number IN (4, 5, 6, 8)",
 						ARGS(arg_int(snapshot->seq)));
-	lost = number_of(scene, lab, "SELECT sum(delta) FROM like_outbox WHERE seq > $1 AND seq NOT IN (4, 5, 6, 8)",
+	lost = number_of(scene, lab, "SELECT sum(delta) FROM lab_event WHERE number > $1 AND number NOT IN (4, 5, 6, 8)",
 					 ARGS(arg_int(snapshot->seq)));
 	CHECK_EQ(scene, n - facts, doubled - lost, "the error is what was counted twice less what was lost");
 	note(scene, "overwrite: double-counted {4,5,6}=+%lld, lost {7}=-%lld, error=%lld", (long long) doubled,

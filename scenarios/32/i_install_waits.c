@@ -33,6 +33,7 @@ enum
 typedef struct
 {
 	Session *session;
+	int64_t event;
 	atomic_bool stopped;
 	atomic_bool released;
 	LikeTotals totals;
@@ -80,7 +81,7 @@ apply_event_5(int worker, void *context)
 	PausedConsumer *consumer = context;
 
 	(void) worker;
-	return steps()->deliver(consumer->session, SEQS(5), 1, &consumer->totals);
+	return steps()->deliver(consumer->session, &consumer->event, 1, 1, &consumer->totals);
 }
 
 static bool
@@ -89,7 +90,7 @@ install(int worker, void *context)
 	Installer *installer = context;
 
 	(void) worker;
-	return steps()->install(installer->session, installer->snapshot->seq, &installer->snapshot->items[0],
+	return steps()->install(installer->session, installer->snapshot->items[0].seq, &installer->snapshot->items[0],
 							installer->isolation, &installer->install);
 }
 
@@ -151,6 +152,7 @@ one_round(Scene *scene, Session *lab, Isolation isolation)
 	CHECK_EQ(scene, snapshot.items[0].facts, 4, "C(S)");
 	like_in_order(scene, lab, ITEM, 5, 5);
 	installer.snapshot = &snapshot;
+	consumer.event = to_event(scene, lab, 5);
 	install_behind_consumer(scene, lab, &consumer, &installer);
 
 	note(scene, "installed(n %lld->%lld, base_seq=%lld, applied_after_base=%lld)", (long long) installer.install.old_n,
@@ -184,8 +186,9 @@ consumer_behind_install(Scene *scene, Session *lab)
 	like_in_order(scene, lab, OTHER_ITEM, 3, 4);
 	snapshot = take_snapshot(scene, lab, ITEM);
 	require(scene, session_begin(installing, READ_COMMITTED));
-	require(scene, session_query(installing, NULL, "SELECT FROM like_install($1, $2, $3)",
-								 ARGS(arg_int(ITEM), arg_int(snapshot.seq), arg_int(snapshot.items[0].facts))));
+	require(scene,
+			session_query(installing, NULL, "SELECT FROM like_install($1, $2, $3)",
+						  ARGS(arg_int(ITEM), arg_int(snapshot.items[0].seq), arg_int(snapshot.items[0].facts))));
 	like_snapshot_free(&snapshot);
 	send_batch(scene, consuming, "{1,2,3,4}");
 	check_waits(scene, lab, consuming, "the consumer waits for the install");
@@ -244,7 +247,7 @@ snapshot_beside_like(Scene *scene, Session *lab, int64_t user, const char *table
 		 (long long) rebuild.snapshot.items[0].facts);
 	CHECK_EQ(scene, rebuild.snapshot.items[0].facts,
 			 number_of(scene, lab, "SELECT sum(delta) FROM like_outbox WHERE item_id = $1 AND seq <= $2",
-					   ARGS(arg_int(ITEM), arg_int(rebuild.snapshot.seq))),
+					   ARGS(arg_int(ITEM), arg_int(rebuild.snapshot.items[0].seq))),
 			 "held up at %s: C(S) = the deltas of events 1..S", held_up);
 	like_snapshot_free(&rebuild.snapshot);
 	scene_close_session(scene, rebuild.session);

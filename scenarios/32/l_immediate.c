@@ -46,7 +46,7 @@ enum
 #define LOST_SQLSTATE "08006"
 #define POLITE_STOP_SQLSTATE "57P01"
 #define CONSUME                                                                                                        \
-	"SELECT c.applied, c.covered, c.dup, c.watermark FROM counter_watermark w, like_consume(like_pull(w.applied_upto, $1)) c"
+	"SELECT c.applied, c.covered, c.dup, c.watermark FROM like_watermark() w, like_consume(like_pull(w, $1)) c"
 
 typedef struct
 {
@@ -372,9 +372,7 @@ match_outbox(Scene *scene, Session *lab, Requests *requests)
 	int64_t acked = 0, unknown = 0, by_acked = 0, by_unknown = 0, unmatched = 0;
 
 	learn_numbers(scene, lab, requests->ops, requests->count);
-	require(scene,
-			session_query(lab, &rows, "SELECT seq, user_id, item_id, version, xmin::text::bigint FROM like_outbox",
-						  NO_ARGS));
+	require(scene, session_query(lab, &rows, "SELECT number, user_id, item_id, version, xid FROM lab_event", NO_ARGS));
 	for (size_t i = 0; i < requests->count; i++)
 	{
 		acked += requests->ops[i].outcome == OP_OK && requests->ops[i].changed;

@@ -94,6 +94,16 @@ load_twin_file(Scene *scene, Session *session, const char *path)
 	free(own);
 }
 
+static void
+load_events(Scene *scene, Session *session)
+{
+	char *file =
+		design()->own_events ? string_format("lab/%s/events.sql", design()->name) : string_copy("lab/events.sql");
+
+	require(scene, session_execute_file(session, scene_sql(scene, file)));
+	free(file);
+}
+
 Session *
 like_lab(Scene *scene, int items)
 {
@@ -129,6 +139,7 @@ like_lab_made(Scene *scene, const LikeDesign *of, const char *part, int items)
 	{
 		load_part(scene, session, part);
 	}
+	load_events(scene, session);
 	load_twin(scene, session, "like");
 	for (int item = 1; item <= items; item++)
 	{
@@ -244,7 +255,41 @@ int64_t
 last_number(Scene *scene, Session *session)
 {
 	number_events(scene, session);
-	return number_of(scene, session, "SELECT last FROM like_seq", NO_ARGS);
+	return number_of(scene, session, "SELECT lab_last()", NO_ARGS);
+}
+
+int64_t
+to_event(Scene *scene, Session *session, int64_t number)
+{
+	int64_t event = number;
+
+	require(scene, to_events(session, &event, 1));
+	return event;
+}
+
+bool
+to_events(Session *session, int64_t *numbers, size_t count)
+{
+	SqlResult *rows;
+	Text list = {0};
+	bool done;
+
+	if (!design()->own_events || count == 0)
+	{
+		return true;
+	}
+	text_append_int64_array(&list, numbers, count);
+	done = session_query(session, &rows, "SELECT unnest(lab_events($1))", ARGS(arg_text(text_get(&list))));
+	text_free(&list);
+	for (size_t i = 0; done && i < count; i++)
+	{
+		numbers[i] = sql_int(rows, (int) i, 0);
+	}
+	if (done)
+	{
+		sql_free(rows);
+	}
+	return done;
 }
 
 void
@@ -272,13 +317,13 @@ request_like(Scene *scene, Session *session, int64_t user, int64_t item, bool wa
 void
 learn_number(Scene *scene, Session *session, int64_t user, int64_t item, LikeResult *result)
 {
-	if (design()->numbers_later && result->outcome == LIKE_CHANGED)
+	if ((design()->numbers_later || design()->own_events) && result->outcome == LIKE_CHANGED)
 	{
 		number_events(scene, session);
 		result->seq = number_of(scene, session,
-								"SELECT coalesce(max(seq), 0) FROM like_outbox "
-								"WHERE user_id = $1 AND item_id = $2 AND version = $3",
-								ARGS(arg_int(user), arg_int(item), arg_int(result->version)));
+								"SELECT coalesce(max(number), 0) FROM lab_event "
+								"WHERE user_id = $1 AND item_id = $2 AND version = $3 AND $4::bigint IN (0, event)",
+								ARGS(arg_int(user), arg_int(item), arg_int(result->version), arg_int(result->seq)));
 	}
 }
 
@@ -298,6 +343,10 @@ set_like_within(Scene *scene, Session *session, int64_t user, int64_t item, bool
 
 	require(scene, like_set_within(session, user, item, want, &result));
 	trace_answer(session, user, item, &result, TRACE_OPEN);
+	if (design()->own_events)
+	{
+		learn_number(scene, session, user, item, &result);
+	}
 	return result;
 }
 
@@ -361,26 +410,39 @@ await_like(Scene *scene, Session *session)
 	return answer;
 }
 
-void
-check_waits(Scene *scene, Session *observer, Session *waiter, const char *format, ...)
+/* How many locks the session is seen waiting for, 0 or 1, once what it was sent is over or waits. */
+static int64_t
+locks_awaited(Scene *scene, Session *observer, const Session *session)
 {
-	SqlArg pid = arg_int(session_backend_pid(waiter));
-	Text what = {0};
-	va_list args;
+	SqlArg pid = arg_int(session_backend_pid(session));
 
 	/* Until what was sent arrives, the server shows the statement before it; then it runs, waits, or is over. */
 	scene_await_int(scene, observer, 1,
 					"SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND query LIKE 'SELECT%FROM like_%' "
 					"AND (state <> 'active' OR wait_event_type = 'Lock')",
 					ARGS(pid));
+	return number_of(scene, observer, "SELECT count(DISTINCT pid) FROM pg_locks WHERE pid = $1 AND NOT granted",
+					 ARGS(pid));
+}
+
+bool
+check_goes_on(Scene *scene, Session *observer, Session *session, const char *what)
+{
+	return CHECK_EQ(scene, locks_awaited(scene, observer, session), 0, "%s", what);
+}
+
+void
+check_waits(Scene *scene, Session *observer, Session *waiter, const char *format, ...)
+{
+	Text what = {0};
+	va_list args;
+	int64_t awaited = locks_awaited(scene, observer, waiter);
+
 	va_start(args, format);
 	text_append_va(&what, format, args);
 	va_end(args);
 	trace_tell(trace_client(session_name(waiter)), "wait", "%s", text_get(&what));
-	CHECK_EQ(scene,
-			 number_of(scene, observer, "SELECT count(DISTINCT pid) FROM pg_locks WHERE pid = $1 AND NOT granted",
-					   ARGS(pid)),
-			 1, "%s", text_get(&what));
+	CHECK_EQ(scene, awaited, 1, "%s", text_get(&what));
 	text_free(&what);
 }
 
@@ -505,10 +567,10 @@ check_tally(Scene *scene, const LikeTally *tally, int64_t requests)
 void
 learn_numbers(Scene *scene, Session *session, HistoryOp *ops, size_t count)
 {
-	Text users = {0}, items = {0}, versions = {0};
+	Text users = {0}, items = {0}, versions = {0}, events = {0};
 	SqlResult *rows;
 
-	if (!design()->numbers_later)
+	if (!design()->numbers_later && !design()->own_events)
 	{
 		return;
 	}
@@ -516,12 +578,16 @@ learn_numbers(Scene *scene, Session *session, HistoryOp *ops, size_t count)
 	APPEND_MEMBERS(&users, ops, count, key[0]);
 	APPEND_MEMBERS(&items, ops, count, key[1]);
 	APPEND_MEMBERS(&versions, ops, count, version);
+	APPEND_MEMBERS(&events, ops, count, number);
 	require(scene,
-			session_query(session, &rows,
-						  "SELECT coalesce(o.seq, 0) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) "
-						  "WITH ORDINALITY a (user_id, item_id, version, k) "
-						  "LEFT JOIN like_outbox o USING (user_id, item_id, version) ORDER BY a.k",
-						  ARGS(arg_text(text_get(&users)), arg_text(text_get(&items)), arg_text(text_get(&versions)))));
+			session_query(
+				session, &rows,
+				"SELECT coalesce(e.number, 0) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) "
+				"WITH ORDINALITY a (user_id, item_id, version, event, k) "
+				"LEFT JOIN lab_event e ON (e.user_id, e.item_id, e.version) = (a.user_id, a.item_id, a.version) "
+				"AND a.event IN (0, e.event) ORDER BY a.k",
+				ARGS(arg_text(text_get(&users)), arg_text(text_get(&items)), arg_text(text_get(&versions)),
+					 arg_text(text_get(&events)))));
 	for (size_t i = 0; i < count; i++)
 	{
 		ops[i].number = ops[i].changed ? sql_int(rows, (int) i, 0) : 0;
@@ -530,6 +596,7 @@ learn_numbers(Scene *scene, Session *session, HistoryOp *ops, size_t count)
 	text_free(&users);
 	text_free(&items);
 	text_free(&versions);
+	text_free(&events);
 }
 
 void
@@ -562,15 +629,29 @@ consumer_failed(Scene *scene, const Session *session)
 	check_text(scene, reason, "", "what keeps the consumer from taking a batch");
 }
 
+void
+tell_watermark(Scene *scene, Session *session, LikeTotals *totals)
+{
+	if (design()->own_events)
+	{
+		require(scene, like_watermark(session, &totals->watermark));
+	}
+}
+
 LikeTotals
-deliver(Scene *scene, Session *session, const int64_t *seqs, size_t count)
+deliver(Scene *scene, Session *session, const int64_t *numbers, size_t count)
 {
 	LikeTotals totals = {0};
+	int64_t *seqs = memory_get((count + 1) * sizeof(*seqs));
 
+	memcpy(seqs, numbers, count * sizeof(*seqs));
+	require(scene, to_events(session, seqs, count));
 	if (!steps()->deliver(session, seqs, count, 1, &totals))
 	{
 		consumer_failed(scene, session);
 	}
+	free(seqs);
+	tell_watermark(scene, session, &totals);
 	return totals;
 }
 

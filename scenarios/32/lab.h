@@ -65,6 +65,14 @@ extern int64_t pages_of(Scene *scene, Session *session, const char *sql);
 extern int64_t facts_of(Scene *scene, Session *session, int64_t item); /* rows of this item with liked = true */
 extern int64_t last_number(Scene *scene, Session *session);            /* the number of events, all numbered */
 
+/*
+ * Cases count events 1, 2, 3 and on as they came, in SEQS() and in what they expect to read. A design may call them
+ * otherwise; view lab_event has both (sql/lab/events.sql). to_event() is what the system calls this one; to_events() does so
+ * in place for a list, and is for workers too: false: the session is lost, reported.
+ */
+extern int64_t to_event(Scene *scene, Session *session, int64_t number);
+extern bool to_events(Session *session, int64_t *numbers, size_t count) MUST_CHECK;
+
 /* All that is committed gets its number, where writers leave that to others. A refusal is a failed check. */
 extern void number_events(Scene *scene, Session *session);
 
@@ -77,7 +85,7 @@ extern void run_workers(Scene *scene, const char *name, int workers, ActorBody b
 /* Where its event has no number yet, all get theirs, and the answer is told with it. */
 extern LikeResult set_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want);
 
-/* The two halves of it. */
+/* The two halves of it; the second also tells what the system calls the event by its number in the case. */
 extern LikeResult request_like(Scene *scene, Session *session, int64_t user, int64_t item, bool want);
 extern void learn_number(Scene *scene, Session *session, int64_t user, int64_t item, LikeResult *result);
 
@@ -93,6 +101,9 @@ extern LikeResult await_like(Scene *scene, Session *session);
 
 /* One check: the request or batch that `waiter` was sent is seen waiting for a lock, and is not over already. */
 extern void check_waits(Scene *scene, Session *observer, Session *waiter, const char *format, ...) PRINTF_LIKE(4, 5);
+
+/* And that it is over and has not waited. */
+extern bool check_goes_on(Scene *scene, Session *observer, Session *session, const char *what);
 
 /* One check of the whole answer: "CHANGED(liked, v1, seq=1)", as like_describe() tells it. */
 extern void check_answer(Scene *scene, const LikeResult *result, const char *expected, const char *format, ...)
@@ -121,7 +132,10 @@ extern void tally_merge(LikeTally *sum, const LikeTally *part);
  */
 extern void check_tally(Scene *scene, const LikeTally *tally, int64_t requests);
 
-/* Operations on record whose events had no number when they were answered get the one that they have now. */
+/*
+ * Operations on record whose events had no number when they were answered get the one that they have now, and those whose
+ * events are called otherwise the number that they have in the case; 0 where there is no such event.
+ */
 extern void learn_numbers(Scene *scene, Session *session, HistoryOp *ops, size_t count);
 
 /* The independent judge over this case's history: one check. */
@@ -132,8 +146,11 @@ extern void judge_history(Scene *scene, const char *what);
 
 #define SEQS(...) (const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
 
-/* Deliver these event numbers as one batch. A batch that the server refuses is a failed check, and its totals are 0. */
-extern LikeTotals deliver(Scene *scene, Session *session, const int64_t *seqs, size_t count);
+/* Deliver the events of these numbers as one batch. A batch that the server refuses is a failed check, and its totals are 0. */
+extern LikeTotals deliver(Scene *scene, Session *session, const int64_t *numbers, size_t count);
+
+/* The watermark of all events in the place of what a batch tells, where that may be of less than all. */
+extern void tell_watermark(Scene *scene, Session *session, LikeTotals *totals);
 
 /* Deliver all that is left, from the watermark on. Totals are of this call alone. */
 extern LikeTotals drain(Scene *scene, Session *session);

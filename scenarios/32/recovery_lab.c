@@ -9,7 +9,7 @@
 #define BATCH_MS 10000
 #define CONSUMER_MS 20000
 
-#define CONSUME "SELECT applied, covered, dup, watermark FROM like_consume($1)"
+#define CONSUME "SELECT applied, covered, dup, watermark FROM like_consume(lab_events($1))"
 
 bool
 deliver_in_batches(Session *session, const int64_t *seqs, size_t count, size_t size, LikeTotals *totals,
@@ -110,8 +110,13 @@ deliver_within(Scene *scene, Session *session, const char *list)
 {
 	SqlResult *rows = NULL;
 	SqlStatus status = session_try(session, &rows, CONSUME, ARGS(arg_text(list)));
+	LikeTotals totals = totals_read(scene, session, status, rows);
 
-	return totals_read(scene, session, status, rows);
+	if (status == SQL_OK)
+	{
+		tell_watermark(scene, session, &totals);
+	}
+	return totals;
 }
 
 void
@@ -132,6 +137,7 @@ await_batch(Scene *scene, Session *session)
 	if (status == SQL_OK)
 	{
 		commit(scene, session);
+		tell_watermark(scene, session, &totals);
 	}
 	session_rollback(session);
 	return totals;
@@ -193,11 +199,11 @@ install_baseline(Scene *scene, Session *session, const LikeSnapshot *snapshot, i
 	const LikeBaseline *baseline = baseline_of(scene, snapshot, item);
 	LikeInstall install = {0};
 
-	require(scene, steps()->install(session, snapshot->seq, baseline, isolation, &install));
+	require(scene, steps()->install(session, baseline->seq, baseline, isolation, &install));
 	if (install.outcome == INSTALL_SKIPPED)
 	{
 		note(scene, "%s: skipped: newer baseline (snapshot S=%lld, base_seq=%lld, n=%lld)", baseline->label,
-			 (long long) snapshot->seq, (long long) install.base_seq, (long long) install.new_n);
+			 (long long) baseline->seq, (long long) install.base_seq, (long long) install.new_n);
 	}
 	else
 	{
@@ -216,7 +222,7 @@ take_snapshot(Scene *scene, Session *session, int64_t item)
 
 	require(scene, steps()->snapshot(session, &snapshot));
 	baseline = baseline_of(scene, &snapshot, item);
-	note(scene, "rebuild snapshot: S=%lld, %s C(S)=%lld", (long long) snapshot.seq, baseline->label,
+	note(scene, "rebuild snapshot: S=%lld, %s C(S)=%lld", (long long) baseline->seq, baseline->label,
 		 (long long) baseline->facts);
 	return snapshot;
 }

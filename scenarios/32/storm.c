@@ -204,7 +204,7 @@ redeliver(Storm *storm)
 		size_t count = 1 + rng_below(&rng, REDELIVERED_MOST);
 
 		if (!await(storm, "requests between two redeliveries", &storm->requests, at, never) ||
-			!session_query_int(storm->redeliverer, &last, "SELECT last FROM like_seq", NO_ARGS))
+			!session_query_int(storm->redeliverer, &last, "SELECT lab_last()", NO_ARGS))
 		{
 			return false;
 		}
@@ -212,7 +212,7 @@ redeliver(Storm *storm)
 		{
 			seqs[i] = 1 + (int64_t) rng_below(&rng, (uint64_t) last);
 		}
-		if (!history_delivery(storm->history, WRITERS, seqs, count) ||
+		if (!history_delivery(storm->history, WRITERS, seqs, count) || !to_events(storm->redeliverer, seqs, count) ||
 			!deliver_in_batches(storm->redeliverer, seqs, count, BATCH, &storm->redelivered,
 								&storm->refused[CONSUMERS]))
 		{

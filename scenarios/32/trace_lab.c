@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lab.h"
+
 #define SEQ "seq"
 #define WATERMARK "watermark"
 #define BASELINE "baseline"
@@ -18,6 +20,16 @@ static TraceEvent
 event_of(const Session *session, const char *kind, TraceOutcome outcome)
 {
 	return (TraceEvent){.actor = trace_client(session_name(session)), .kind = kind, .outcome = outcome};
+}
+
+/* Where each item has a log of its own, numbers, watermarks and baselines say nothing of other items' events. */
+static void
+mark_log(TraceEvent *event, TraceHow how, const char *what, int64_t from, int64_t to)
+{
+	if (!design()->own_events)
+	{
+		trace_mark(event, how, what, from, to);
+	}
 }
 
 static void
@@ -66,7 +78,7 @@ trace_answer(const Session *session, int64_t user, int64_t item, const LikeResul
 	/* A number that comes later tells nothing of the order of commits. */
 	if (changed && result->seq != 0)
 	{
-		trace_mark(&event, TRACE_NUMBERED, SEQ, result->seq, 0);
+		mark_log(&event, TRACE_NUMBERED, SEQ, result->seq, 0);
 	}
 	if (changed)
 	{
@@ -124,16 +136,16 @@ trace_batch(const Session *session, int64_t lowest, int64_t highest, const LikeT
 		return;
 	}
 	/* Its rows were read: the greatest number brings all below it, since numbers have no hole. */
-	trace_mark(&event, TRACE_SAW, SEQ, highest, 0);
+	mark_log(&event, TRACE_SAW, SEQ, highest, 0);
 	/* The row was locked from its first statement to its commit, and only grows. */
-	trace_mark(&event, TRACE_STANDS, WATERMARK, totals->watermark, 0);
+	mark_log(&event, TRACE_STANDS, WATERMARK, totals->watermark, 0);
 	if (totals->applied > 0)
 	{
-		trace_mark(&event, TRACE_ONE_OF, APPLIED, highest, 0);
+		mark_log(&event, TRACE_ONE_OF, APPLIED, highest, 0);
 	}
 	if (totals->covered > 0)
 	{
-		trace_mark(&event, TRACE_SOME, BASELINE, lowest, TRACE_LAST);
+		mark_log(&event, TRACE_SOME, BASELINE, lowest, TRACE_LAST);
 	}
 	text_append(&text, "seq %lld..%lld ", (long long) lowest, (long long) highest);
 	like_totals_describe(totals, &text);
@@ -172,18 +184,18 @@ trace_consumed(const Session *session, const LikeTotals *totals)
 	{
 		return;
 	}
-	trace_mark(&event, TRACE_SAW, SEQ, totals->watermark, 0);
+	mark_log(&event, TRACE_SAW, SEQ, totals->watermark, 0);
 	if (totals->applied + totals->covered + totals->dup > 0)
 	{
-		trace_mark(&event, TRACE_STANDS, WATERMARK, totals->watermark, 0);
+		mark_log(&event, TRACE_STANDS, WATERMARK, totals->watermark, 0);
 	}
 	if (totals->applied > 0)
 	{
-		trace_mark(&event, TRACE_ONE_OF, APPLIED, TRACE_LAST, 0);
+		mark_log(&event, TRACE_ONE_OF, APPLIED, TRACE_LAST, 0);
 	}
 	if (totals->covered > 0)
 	{
-		trace_mark(&event, TRACE_SOME, BASELINE, 0, TRACE_LAST);
+		mark_log(&event, TRACE_SOME, BASELINE, 0, TRACE_LAST);
 	}
 	like_totals_describe(totals, &text);
 	tell(&event, &text);
@@ -201,7 +213,7 @@ traced_snapshot(Session *session, LikeSnapshot *snapshot)
 	{
 		return false;
 	}
-	trace_mark(&event, TRACE_SAW, SEQ, snapshot->seq, 0);
+	mark_log(&event, TRACE_SAW, SEQ, snapshot->seq, 0);
 	trace_event(&event, "S=%lld", (long long) snapshot->seq);
 	return true;
 }
@@ -215,18 +227,18 @@ trace_installed(void *session, const LikeBaseline *baseline, const LikeInstall *
 	(void) snprintf(item, sizeof(item), "base.%lld", (long long) baseline->item);
 	if (install->outcome == INSTALL_SKIPPED)
 	{
-		trace_mark(&event, TRACE_SOME, item, install->base_seq, install->base_seq);
+		mark_log(&event, TRACE_SOME, item, install->base_seq, install->base_seq);
 		trace_event(&event, "%s skipped: a newer baseline, base_seq=%lld", baseline->label,
 					(long long) install->base_seq);
 		return;
 	}
-	trace_mark(&event, TRACE_SAW, SEQ, install->base_seq, 0);
-	trace_mark(&event, TRACE_STANDS, item, install->base_seq, 0);
-	trace_mark(&event, TRACE_ONE_OF, item, install->base_seq, 0);
-	trace_mark(&event, TRACE_ONE_OF, BASELINE, install->base_seq, 0);
+	mark_log(&event, TRACE_SAW, SEQ, install->base_seq, 0);
+	mark_log(&event, TRACE_STANDS, item, install->base_seq, 0);
+	mark_log(&event, TRACE_ONE_OF, item, install->base_seq, 0);
+	mark_log(&event, TRACE_ONE_OF, BASELINE, install->base_seq, 0);
 	if (install->applied_after_base != 0)
 	{
-		trace_mark(&event, TRACE_SOME, APPLIED, install->base_seq + 1, TRACE_LAST);
+		mark_log(&event, TRACE_SOME, APPLIED, install->base_seq + 1, TRACE_LAST);
 	}
 	trace_event(&event, "%s n %lld->%lld base_seq=%lld applied_after_base=%lld", baseline->label,
 				(long long) install->old_n, (long long) install->new_n, (long long) install->base_seq,
@@ -274,7 +286,7 @@ trace_audit(const Session *session, const LikeReadAudit *seen)
 
 	if (trace_is_open())
 	{
-		trace_mark(&event, TRACE_SAW, SEQ, seen->last_seq, 0);
+		mark_log(&event, TRACE_SAW, SEQ, seen->last_seq, 0);
 		like_read_audit_describe(seen, &text);
 		tell(&event, &text);
 	}

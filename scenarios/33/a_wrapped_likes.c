@@ -21,10 +21,10 @@ enum
 {
 	CLIENT = 1, /* users */
 	OTHER = 2,
+	BYSTANDER = 4,
 	FIRST_PAIR = 1, /* items */
 	SECOND_PAIR = 2,
-	OTHER_PAIR = 3,
-	ITEMS = 4,
+	ITEMS = 2,
 	ACKNOWLEDGED = 2,
 	ANSWER_MS = 10000
 };
@@ -116,9 +116,9 @@ other_commits(void *context, const char *name, const char *detail)
 	(void) name;
 	(void) detail;
 	require(scene, session_begin(client->other, REPEATABLE_READ));
-	result = set_like_within(scene, client->other, OTHER, OTHER_PAIR, true);
+	result = set_like_within(scene, client->other, OTHER, FIRST_PAIR, true);
 	CHECK(scene, result.outcome == LIKE_CHANGED, "another client likes a pair of its own");
-	result = set_like_within(scene, client->other, OTHER, OTHER_PAIR + 1, true);
+	result = set_like_within(scene, client->other, OTHER, SECOND_PAIR, true);
 	CHECK(scene, result.outcome == LIKE_CHANGED, "and another");
 	CHECK(scene, session_commit(client->other) == SQL_OK, "it commits both");
 }
@@ -134,6 +134,7 @@ unrelated_pairs(Scene *scene, Client *client, Session *session)
 	point_disarm_all();
 	check_stored(scene, client->lab, client->user, acknowledged(scene, session, status), "after 40001");
 	CHECK_EQ(scene, client->looks, 2, "after 40001: attempts that looked first");
+	learn_number(scene, client->lab, client->user, SECOND_PAIR, &client->second);
 	check_answer(scene, &client->second, "CHANGED(liked, v1, seq=4)", "the second like, in the second attempt");
 	scene_expect_retries(scene, 1, 0);
 }
@@ -151,7 +152,7 @@ other_waits(void *context, const char *name, const char *detail)
 	(void) detail;
 	require(client->scene,
 			session_send(client->other, "SELECT (like_set($1, $2, true)).changed, (like_set($3, $4, true)).changed",
-						 ARGS(arg_int(client->user), arg_int(SECOND_PAIR), arg_int(OTHER), arg_int(SECOND_PAIR))));
+						 ARGS(arg_int(client->user), arg_int(SECOND_PAIR), arg_int(BYSTANDER), arg_int(FIRST_PAIR))));
 	scene_await_blocked(client->scene, client->lab, session_backend_pid(client->other));
 	note(client->scene, "the other has written the client's second pair and is seen waiting for the number row");
 }
@@ -188,6 +189,7 @@ circle(Scene *scene, Client *client, Session *session)
 	other_ends(client, "", "");
 	check_stored(scene, client->lab, client->user, acknowledged(scene, session, status), "after 40P01");
 	CHECK_EQ(scene, client->looks, 2, "after 40P01: attempts that looked first");
+	learn_number(scene, client->lab, client->user, FIRST_PAIR, &client->first);
 	check_answer(scene, &client->first, "CHANGED(liked, v1, seq=7)", "the first like, in the second attempt");
 	check_answer(scene, &client->second, "NOOP(liked, v1, already liked)", "the second one, decided anew");
 	scene_expect_retries(scene, 0, 1);

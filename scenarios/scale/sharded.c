@@ -293,6 +293,11 @@ damaged_shard(Scene *scene, Session *lab)
 	(void) install_baseline(scene, lab, &snapshot, ITEM, READ_COMMITTED);
 	like_snapshot_free(&snapshot);
 	check_drained(scene, lab, "mended by a rebuild");
+	require(scene, session_execute(lab, "UPDATE like_count SET n = 5 WHERE item_id = 1 AND shard = 1"));
+	CHECK_EQ(scene, number_of(scene, lab, "SELECT like_find_wrong()", NO_ARGS), 1,
+			 "items that a rebuild of many finds wrong");
+	CHECK_EQ(scene, number_of(scene, lab, "SELECT like_install_wrong(1, 1)", NO_ARGS), 1, "and installs");
+	check_drained(scene, lab, "mended in a chunk");
 }
 
 /* 1, 3, 5, 2, 4, and again: more and fewer by turns. */

@@ -253,7 +253,7 @@ m15_consume(Session *session, void *context)
 	Delivery *delivery = context;
 	LikeTotals totals = {0};
 	SqlResult *rows;
-	SqlStatus status = session_try(session, NULL, "SELECT FROM counter_watermark WHERE id = 1 FOR UPDATE", NO_ARGS);
+	SqlStatus status = session_try(session, NULL, "SELECT FROM counter_watermark FOR UPDATE", NO_ARGS);
 
 	for (size_t i = 0; status == SQL_OK && i < delivery->count; i++)
 	{

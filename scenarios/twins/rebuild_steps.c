@@ -28,6 +28,7 @@ snapshot_in_read_committed(Session *session, LikeSnapshot *snapshot)
 	{
 		LikeBaseline *item = &snapshot->items[i];
 
+		item->seq = sql_int(rows, (int) i, 0);
 		item->item = sql_int(rows, (int) i, 1);
 		snprintf(item->label, sizeof(item->label), "%s", sql_text(rows, (int) i, 2));
 		item->facts = sql_int(rows, (int) i, 3);

@@ -126,6 +126,21 @@ like_watermark(Session *session, int64_t *watermark)
 }
 
 bool
+like_end_of_log(Session *session, int64_t after, int64_t *watermark, bool *behind)
+{
+	SqlResult *rows;
+
+	if (!session_query(session, &rows, "SELECT like_watermark(), like_left_behind($1)", ARGS(arg_int(after))))
+	{
+		return false;
+	}
+	*watermark = sql_int(rows, 0, 0);
+	*behind = sql_bool(rows, 0, 1);
+	sql_free(rows);
+	return true;
+}
+
+bool
 like_drain_from(Session *session, int64_t after, int64_t batch_size, LikeTotals *totals)
 {
 	for (int batch = 1;; batch++)
@@ -141,8 +156,19 @@ like_drain_from(Session *session, int64_t after, int64_t batch_size, LikeTotals 
 		}
 		if (count == 0)
 		{
+			bool behind;
+
 			free(seqs);
-			return like_watermark(session, &totals->watermark);
+			if (!like_end_of_log(session, after, &totals->watermark, &behind))
+			{
+				return false;
+			}
+			if (!behind)
+			{
+				return true;
+			}
+			after = 0;
+			continue;
 		}
 		/* After the last number seen, not after the watermark: a hole in the outbox must not hold the drain for ever. */
 		after = seqs[count - 1];

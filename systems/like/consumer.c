@@ -135,7 +135,7 @@ offset_possible(Session *session, const OffsetFile *file, bool *possible)
 {
 	int64_t last;
 
-	if (!session_query_int(session, &last, "SELECT last FROM like_seq WHERE id = 1", NO_ARGS))
+	if (!session_query_int(session, &last, "SELECT like_last($1)", ARGS(arg_int(file->offset))))
 	{
 		return false;
 	}
@@ -262,8 +262,19 @@ consume(Session *session, const Options *options, OffsetFile *file, const Consum
 		}
 		if (batch.count == 0)
 		{
+			bool behind;
+
 			free(batch.seqs);
-			return like_watermark(session, &totals->watermark) ? EXIT_CODE_PASS : EXIT_CODE_BROKEN;
+			if (!like_end_of_log(session, file->offset, &totals->watermark, &behind))
+			{
+				return EXIT_CODE_BROKEN;
+			}
+			if (!behind)
+			{
+				return EXIT_CODE_PASS;
+			}
+			file->offset = 0;
+			continue;
 		}
 		ok = batch_run(&batch, steps);
 		free(batch.seqs);

@@ -11,6 +11,10 @@ const LikeDesign like_designs[] = {
 	 .idea = "writers leave events without a number, one sequencer numbers what is committed",
 	 .numbers_later = true,
 	 .left_in = "like_unnumbered"},
+	{.name = "per-item",
+	 .idea = "each item has a number row and a watermark of its own",
+	 .left_in = "like_outbox",
+	 .own_events = true},
 	{.name = NULL},
 };
 
@@ -19,14 +23,16 @@ const LikeDesign like_designs[] = {
 /* In the order in which they are loaded: functions name the tables and functions before them. */
 static const char *const SQL_FILES[] = {
 	SCHEMA,
+	"add_item.sql",
 	"write.sql",
 	"number.sql",
+	"position.sql",
 	"pull.sql",
-	"watermark.sql",
 	"log.sql",
 	"consume.sql",
 	"rebuild_snapshot.sql",
 	"rebuild_install.sql",
+	"rebuild_chunk.sql",
 	"accept_log.sql",
 	"audit_write_side.sql",
 	"audit_read_side.sql",
@@ -77,13 +83,21 @@ own_path(const LikeDesign *design, const char *sql_folder, const char *name)
 	return path;
 }
 
+/* A schema adds to the one before; every other file takes the place of the one of its name. */
+static bool
+adds(const char *name)
+{
+	return strcmp(name, SCHEMA) == 0;
+}
+
 /* false: the server refused it. *own counts the design's files. */
 static bool
 load_file(Session *session, const LikeDesign *design, const char *sql_folder, const char *name, size_t *own)
 {
 	char *common = string_format("%s/%s", sql_folder, name);
 	char *over = own_path(design, sql_folder, name);
-	bool done = session_execute_file(session, common) && (over == NULL || session_execute_file(session, over));
+	bool done = ((over != NULL && !adds(name)) || session_execute_file(session, common)) &&
+				(over == NULL || session_execute_file(session, over));
 
 	*own += over != NULL;
 	free(common);
@@ -113,13 +127,12 @@ like_design_create(Session *session, const LikeDesign *design, const char *sql_f
 	return done;
 }
 
-/* A schema adds to the one before; every other file takes the place of the one of its name. */
 static bool
 may_load(const LikeDesign *design, const char *sql_folder, const char *file)
 {
 	const char *name = strrchr(file, '/') + 1;
 	char *own = own_path(design, sql_folder, name);
-	bool refused = own != NULL && strcmp(name, SCHEMA) != 0;
+	bool refused = own != NULL && !adds(name);
 
 	if (refused)
 	{

@@ -1,8 +1,8 @@
 /*
  * The designs of the like counter: one interface, like.h, over different SQL.
  *
- * A design is its row in the table and the files below sql/like/designs/<name>/, each loaded over the file of that name in
- * sql/like. The first row has no files of its own. What a client must know of a design is in its row; nothing else
+ * A design is its row in the table and the files below sql/like/designs/<name>/, each loaded in the place of the file of that
+ * name in sql/like, a schema after it. The first row has no files of its own. What a client must know of a design is in its row; nothing else
  * in C depends on which one is loaded.
  */
 #ifndef COUNTERPROOF_DESIGN_H
@@ -16,6 +16,7 @@ typedef struct
 	const char *idea;   /* in a few words */
 	bool numbers_later; /* writers leave their events without a number; like_number() and like_pull() give it to them */
 	const char *left_in; /* the table that has an event when its writer commits */
+	bool own_events;     /* its events are not called 1, 2, 3 and on in the order in which they came */
 } LikeDesign;
 
 extern const LikeDesign like_designs[]; /* the default first, ended by a row without a name */

@@ -103,15 +103,26 @@ extern bool like_number(Session *session, int64_t most, int64_t *numbered) MUST_
 
 /*
  * The numbers of committed events above `after`, `most` at the most, in order. *seqs is allocated, caller frees. None is
- * answered when all that had committed is at or below `after`: events without a number are given theirs.
+ * answered when all that had committed is at or below `after`: events without a number are given theirs. Where each item
+ * has a log of its own, what is at or below its watermark is left out.
  */
 extern bool like_pull(Session *session, int64_t after, int64_t most, int64_t **seqs, size_t *count) MUST_CHECK;
 
 /* Pull from above the watermark and deliver until nothing is left. Adds to *totals, whose watermark is replaced. */
 extern bool like_drain(Session *session, int64_t batch_size, LikeTotals *totals) MUST_CHECK;
 
-/* Where consumers leave it behind, it is carried on first. */
+/*
+ * How many events lie at or below the watermark; to pull from above it, it is what `after` is. Where consumers leave it
+ * behind, it is carried on first.
+ */
 extern bool like_watermark(Session *session, int64_t *watermark) MUST_CHECK;
+
+/*
+ * When nothing was left to pull above `after`: the watermark, and whether something is left *behind, where each item has a
+ * log of its own and they are pulled one after another. Then the next pass begins at 0.
+ */
+extern bool like_end_of_log(Session *session, int64_t after, int64_t *watermark, bool *behind) MUST_CHECK;
+
 extern void like_totals_add(LikeTotals *sum, const LikeTotals *batch);
 extern void like_totals_describe(const LikeTotals *totals, Text *text); /* applied=45 covered=0 dup=25 watermark=120 */
 
@@ -122,12 +133,13 @@ typedef struct
 {
 	int64_t item;
 	char label[32];
+	int64_t seq;   /* S: exactly the events up to this one are inside */
 	int64_t facts; /* C(S) */
 } LikeBaseline;
 
 typedef struct
 {
-	int64_t seq;         /* S: exactly the events 1..S are inside */
+	int64_t seq;         /* S of the first item, and of all where their events are in one log */
 	LikeBaseline *items; /* all rows of item, in order */
 	size_t count;
 } LikeSnapshot;
@@ -158,6 +170,19 @@ extern bool like_install(Session *session, int64_t snapshot_seq, const LikeBasel
 /* Snapshot, then every item. `report` (may be NULL) is told of each, also where nothing changed. */
 typedef void (*LikeInstallReport)(void *context, const LikeBaseline *baseline, const LikeInstall *install);
 extern bool like_rebuild_all(Session *session, LikeInstallReport report, void *context) MUST_CHECK;
+
+typedef struct
+{
+	int64_t wrong;      /* items whose row was missing or broke the identity in the snapshot */
+	int64_t installed;  /* of them; the rest had a newer baseline by then */
+	int64_t longest_ns; /* of the transactions that hold row locks */
+} LikeMended;
+
+/*
+ * For many items: one snapshot finds the rows that are wrong, which alone are installed anew, `chunk` of them in one transaction,
+ * retried whole on 40001/40P01. A row whose identity holds is not touched. Costs about one count of all facts, and what is wrong.
+ */
+extern bool like_rebuild_wrong(Session *session, int64_t chunk, LikeMended *mended) MUST_CHECK;
 
 
 /* --- reading and auditing; each from one statement --- */

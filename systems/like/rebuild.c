@@ -24,6 +24,7 @@ snapshot_read(const SqlResult *rows, LikeSnapshot *snapshot)
 	{
 		LikeBaseline *item = &snapshot->items[i];
 
+		item->seq = sql_int(rows, (int) i, 0);
 		item->item = sql_int(rows, (int) i, 1);
 		snprintf(item->label, sizeof(item->label), "%s", sql_text(rows, (int) i, 2));
 		item->facts = sql_int(rows, (int) i, 3);
@@ -116,7 +117,7 @@ like_rebuild_all(Session *session, LikeInstallReport report, void *context)
 	{
 		LikeInstall install;
 
-		ok = like_install(session, snapshot.seq, &snapshot.items[i], READ_COMMITTED, &install);
+		ok = like_install(session, snapshot.items[i].seq, &snapshot.items[i], READ_COMMITTED, &install);
 		if (ok && report != NULL)
 		{
 			report(context, &snapshot.items[i], &install);
@@ -124,4 +125,52 @@ like_rebuild_all(Session *session, LikeInstallReport report, void *context)
 	}
 	like_snapshot_free(&snapshot);
 	return ok;
+}
+
+
+/* --- many items --- */
+
+typedef struct
+{
+	int64_t from, to;  /* places */
+	int64_t installed; /* out */
+} Chunk;
+
+static SqlStatus
+chunk_body(Session *session, void *context)
+{
+	Chunk *chunk = context;
+	SqlResult *rows = NULL;
+	SqlStatus status = session_try(session, &rows, "SELECT like_install_wrong($1, $2)",
+								   ARGS(arg_int(chunk->from), arg_int(chunk->to)));
+
+	chunk->installed = status == SQL_OK ? sql_int(rows, 0, 0) : 0;
+	sql_free(rows);
+	return status;
+}
+
+bool
+like_rebuild_wrong(Session *session, int64_t chunk, LikeMended *mended)
+{
+	*mended = (LikeMended){0};
+	if (!session_query_int(session, &mended->wrong, "SELECT like_find_wrong()", NO_ARGS))
+	{
+		return false;
+	}
+	for (int64_t from = 1; from <= mended->wrong; from += chunk)
+	{
+		Chunk part = {.from = from, .to = from + chunk - 1};
+		int64_t begin = time_now_ns();
+		SqlStatus status = session_transaction(session, READ_COMMITTED, chunk_body, &part);
+		int64_t took = time_now_ns() - begin;
+
+		if (status != SQL_OK)
+		{
+			like_report(session, status, "cannot install a chunk of baselines");
+			return false;
+		}
+		mended->installed += part.installed;
+		mended->longest_ns = took > mended->longest_ns ? took : mended->longest_ns;
+	}
+	return true;
 }

@@ -152,11 +152,13 @@ consumer_drain(Recovery *this)
 {
 	LikeRecovery *recovery = this->recovery;
 	/* A watermark that is wrong says nothing about what was processed: then everything is delivered again. */
-	int64_t after = recovery->before.watermark_violations > 0 ? 0 : recovery->before.watermark;
+	bool wrong = recovery->before.watermark_violations > 0;
+	int64_t after = wrong ? 0 : recovery->before.watermark;
 	bool recovered;
 	Text totals = {0};
 
-	if (!like_drain_from(this->session, after, this->batch_size, &recovery->totals) ||
+	if ((wrong && !session_query(this->session, NULL, "SELECT like_watermark_reset()", NO_ARGS)) ||
+		!like_drain_from(this->session, after, this->batch_size, &recovery->totals) ||
 		!like_audit_read_side(this->session, &recovery->after))
 	{
 		return false;

@@ -11,11 +11,7 @@ like_create(Session *session, const char *sql_folder)
 bool
 like_add_item(Session *session, int64_t item, const char *label)
 {
-	/* One statement, so that no transaction ever shows an item without its count row. */
-	return session_query(session, NULL,
-						 "WITH added AS (INSERT INTO item (item_id, label) VALUES ($1, $2) RETURNING item_id) "
-						 "INSERT INTO like_count (item_id, n, base_seq) SELECT item_id, 0, 0 FROM added",
-						 ARGS(arg_int(item), arg_text(label)));
+	return session_query(session, NULL, "SELECT like_add_item($1, $2)", ARGS(arg_int(item), arg_text(label)));
 }
 
 void

@@ -1,0 +1,44 @@
+-- M01: a request adds to the count or subtracts from it by its direction, whatever the pair's state was.
+--
+-- The guard taken away: the count follows from state changes alone. Fact, event and answer are as they should be, but
+-- the request writes the count itself, before it is known whether anything changes. Its event is taken for contained in
+-- the count (base_seq), so that no consumer adds it a second time.
+--
+-- Lock order: fact row, then the count row, then the item's number row.
+
+CREATE OR REPLACE FUNCTION like_set(p_user bigint, p_item bigint, p_want boolean,
+	OUT changed boolean, OUT liked boolean, OUT version bigint, OUT seq bigint, OUT xid xid8)
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+	v_seq bigint;
+BEGIN
+	INSERT INTO like_fact (user_id, item_id, liked, version) VALUES (p_user, p_item, false, 0)
+		ON CONFLICT DO NOTHING;
+
+	SELECT f.liked, f.version INTO STRICT liked, version
+		FROM like_fact f WHERE f.user_id = p_user AND f.item_id = p_item FOR UPDATE;
+
+	UPDATE like_count c SET n = c.n + CASE WHEN p_want THEN 1 ELSE -1 END WHERE c.item_id = p_item;
+
+	changed := liked <> p_want;
+	seq := 0;
+	xid := pg_current_xact_id();
+	IF NOT changed THEN
+		RETURN;
+	END IF;
+
+	liked := p_want;
+	version := version + 1;
+	UPDATE like_fact f SET liked = p_want, version = like_set.version
+		WHERE f.user_id = p_user AND f.item_id = p_item;
+
+	-- From here to the end of the transaction every other state change of this item waits.
+	UPDATE like_seq s SET last = s.last + 1 WHERE s.item_id = p_item RETURNING s.last INTO STRICT v_seq;
+	seq := like_event(p_item, v_seq);
+
+	INSERT INTO like_outbox (seq, user_id, item_id, delta, version)
+		VALUES (v_seq, p_user, p_item, CASE WHEN p_want THEN 1 ELSE -1 END, like_set.version);
+	UPDATE like_count c SET base_seq = v_seq WHERE c.item_id = p_item;
+END
+$$;
