@@ -24,6 +24,7 @@ typedef enum
 	EXIT_CODE_BROKEN = 3,       /* the lab could not do its work */
 	EXIT_CODE_INCONCLUSIVE = 4, /* unknown, a fault never fired, nothing was exercised */
 	EXIT_CODE_NO_MATCH = 5,     /* nothing matched the selection */
+	EXIT_CODE_REFUSED = 6,      /* of a program, not of the lab: its data stands in its way, and has to be seen to */
 	EXIT_CODE_INTERRUPTED = 130
 } ExitCode;
 

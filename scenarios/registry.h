@@ -96,7 +96,11 @@
 	SCENARIO(scale_standby_read) \
 	SCENARIO(scale_wal) \
 	SCENARIO(scale_relay) \
-	SCENARIO(scale_relay_crash)
+	SCENARIO(scale_relay_crash) \
+	SCENARIO(scale_sharded) \
+	SCENARIO(scale_reading) \
+	SCENARIO(scale_rewound) \
+	SCENARIO(scale_poison)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

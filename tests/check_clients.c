@@ -131,8 +131,9 @@ static const struct
 	{SETUP "\"$@\" --design sequence", EXIT_CODE_USAGE, "no design \"sequence\"; the nearest is \"sequencer\""},
 	{SETUP "\"$@\" --design sequencer --over mutants/M30", EXIT_CODE_BROKEN,
 	 "mutants/M30/write.sql is not for design sequencer, which has a write.sql of its own"},
-	{"mkdir -p sql/designs/row && cp \"$COUNTERPROOF_SQL\"/like/*.sql sql && touch sql/designs/row/wriet.sql && "
-	 "{ like-setup --sql sql \"$@\"; code=$?; rm -r sql; (exit $code); }",
+	{"own=$(mktemp -d) && mkdir -p \"$own/sql/designs/row\" && cp \"$COUNTERPROOF_SQL\"/like/*.sql \"$own/sql\" && "
+	 "touch \"$own/sql/designs/row/wriet.sql\" && "
+	 "{ (cd \"$own\" && like-setup --sql sql \"$@\"); code=$?; rm -r \"$own\"; (exit $code); }",
 	 EXIT_CODE_BROKEN, "0 of 1 files of sql/designs/row are named like a file of sql"},
 	{"like-sequencer", EXIT_CODE_USAGE, "usage: like-sequencer"},
 	{"like-sequencer \"$@\" --batch", EXIT_CODE_USAGE, "usage: like-sequencer"},

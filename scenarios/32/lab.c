@@ -44,6 +44,8 @@ steps(void)
 
 static const LikeDesign *chosen_design; /* NULL: no like system has been made in this case */
 
+static const char *chosen_part; /* what is loaded over it, NULL: nothing */
+
 const LikeDesign *
 design(void)
 {
@@ -66,7 +68,8 @@ load_twin(Scene *scene, Session *session, const char *system)
 	twin_does = twin_steps(twin);
 	chosen = traced_steps(&twin_does);
 	note(scene, "twin %s: %s", twin->id, twin->wrong);
-	folder = string_format("mutants/%s", twin->id);
+	folder = chosen_part == NULL ? string_format("mutants/%s", twin->id)
+								 : string_format("parts/%s/mutants/%s", chosen_part, twin->id);
 	require(scene, like_design_load_over(session, design(), scene_sql(scene, system), folder, &loaded));
 	free(folder);
 }
@@ -103,24 +106,32 @@ load_events(Scene *scene, Session *session)
 	free(file);
 }
 
+static void
+load_part_files(Scene *scene, Session *session, const char *part)
+{
+	char *folder = string_format("parts/%s", part);
+	size_t loaded;
+
+	require(scene, like_design_load_over(session, design(), scene_sql(scene, "like"), folder, &loaded));
+	if (loaded == 0)
+	{
+		scene_broken(scene, "there is no part \"%s\" of the like system", part);
+	}
+	free(folder);
+}
+
 void
 load_part(Scene *scene, Session *session, const char *part)
 {
-	const char *sql = scene_sql(scene, "like");
-	char *folder = string_format("parts/%s", part);
-	char *twin = string_format("parts/%s/mutants/%s", part, scene_variant(scene) == NULL ? "" : scene_variant(scene));
+	const char *variant = scene_variant(scene);
+	char *twin = string_format("parts/%s/mutants/%s", part, variant == NULL ? "" : variant);
 	size_t loaded;
 
-	require(scene, like_design_load_over(session, design(), sql, folder, &loaded));
-	if (loaded == 0)
+	load_part_files(scene, session, part);
+	if (variant != NULL)
 	{
-		scene_broken(scene, "there is no %s in %s", folder, sql);
+		require(scene, like_design_load_over(session, design(), scene_sql(scene, "like"), twin, &loaded));
 	}
-	if (scene_variant(scene) != NULL)
-	{
-		require(scene, like_design_load_over(session, design(), sql, twin, &loaded));
-	}
-	free(folder);
 	free(twin);
 }
 
@@ -130,16 +141,21 @@ like_lab(Scene *scene, int items)
 	return like_lab_of(scene, like_design_find(scene_design(scene)), items);
 }
 
-Session *
-like_lab_of(Scene *scene, const LikeDesign *of, int items)
+static Session *
+like_lab_made(Scene *scene, const LikeDesign *of, const char *part, int items)
 {
 	Session *session;
 	char label[LABEL_SIZE];
 
 	chosen_design = of;
+	chosen_part = part;
 	restate(scene, of);
 	session = scene_session(scene, "lab");
 	require(scene, like_design_create(session, of, scene_sql(scene, "like")));
+	if (part != NULL)
+	{
+		load_part_files(scene, session, part);
+	}
 	load_events(scene, session);
 	load_twin(scene, session, "like");
 	for (int item = 1; item <= items; item++)
@@ -149,6 +165,18 @@ like_lab_of(Scene *scene, const LikeDesign *of, int items)
 	}
 	require(scene, steps()->prepare(session));
 	return session;
+}
+
+Session *
+like_lab_of(Scene *scene, const LikeDesign *of, int items)
+{
+	return like_lab_made(scene, of, NULL, items);
+}
+
+Session *
+like_lab_with(Scene *scene, const char *part, int items)
+{
+	return like_lab_made(scene, like_design_find(NULL), part, items);
 }
 
 int64_t
@@ -180,6 +208,40 @@ check_query(Scene *scene, Session *session, const char *sql, const SqlArg *args,
 	check_text(scene, sql_text(result, 0, 0), expected, "%s", text_get(&what));
 	text_free(&what);
 	sql_free(result);
+}
+
+/* "shared hit=7 read=2": the number behind `word`, 0 without it. */
+static int64_t
+pages_named(const char *line, const char *word)
+{
+	const char *found = strstr(line, word);
+
+	return found == NULL ? 0 : strtoll(found + strlen(word), NULL, 10);
+}
+
+int64_t
+pages_of(Scene *scene, Session *session, const char *sql)
+{
+	char *explain = string_format("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) %s", sql);
+	SqlResult *plan = NULL;
+	int64_t pages = -1;
+
+	require(scene, session_begin(session, READ_COMMITTED));
+	require(scene, session_query(session, &plan, explain, NO_ARGS));
+	for (int row = 0; pages < 0 && row < sql_rows(plan); row++)
+	{
+		const char *line = strstr(sql_text(plan, row, 0), "Buffers: shared ");
+
+		pages = line == NULL ? -1 : pages_named(line, " hit=") + pages_named(line, " read=");
+	}
+	sql_free(plan);
+	session_rollback(session);
+	free(explain);
+	if (pages < 0)
+	{
+		scene_broken(scene, "EXPLAIN does not say which pages it looked at: %s", sql);
+	}
+	return pages;
 }
 
 int64_t

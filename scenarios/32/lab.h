@@ -42,6 +42,12 @@ extern void load_part(Scene *scene, Session *session, const char *part);
 extern Session *like_lab(Scene *scene, int items);
 extern Session *like_lab_of(Scene *scene, const LikeDesign *design, int items);
 
+/*
+ * The default design with a part over it, sql/like/parts/<part>/, whose twins are in a folder mutants/<id>/ of that: no twin of the
+ * design itself is loaded.
+ */
+extern Session *like_lab_with(Scene *scene, const char *part, int items);
+
 /* Another client: a session with its statements prepared. Opened here, it may then be given to a worker. */
 extern Session *like_client(Scene *scene, const char *name);
 
@@ -54,6 +60,12 @@ extern int64_t number_of(Scene *scene, Session *session, const char *sql, const 
 /* One check of the single value that a query answers, as text; "" for NULL. */
 extern void check_query(Scene *scene, Session *session, const char *sql, const SqlArg *args, int count,
 						const char *expected, const char *format, ...) PRINTF_LIKE(7, 8);
+
+/*
+ * The pages of tables and indexes that a statement looks at, as EXPLAIN counts them for it with all inside it. It runs, and is
+ * taken back.
+ */
+extern int64_t pages_of(Scene *scene, Session *session, const char *sql);
 
 extern int64_t facts_of(Scene *scene, Session *session, int64_t item); /* rows of this item with liked = true */
 extern int64_t last_number(Scene *scene, Session *session);            /* the number of events, all numbered */

@@ -7,6 +7,7 @@
 #define RECOVERY_BATCH 100
 /* Enough for a batch that waits for a lock which the case is about to release. */
 #define BATCH_MS 10000
+#define CONSUMER_MS 20000
 
 #define CONSUME "SELECT applied, covered, dup, watermark FROM like_consume(lab_events($1))"
 
@@ -155,7 +156,7 @@ check_count_row_free(Scene *scene, Session *observer, int64_t item, const char *
 int64_t
 count_of(Scene *scene, Session *session, int64_t item)
 {
-	return number_of(scene, session, "SELECT n FROM like_count WHERE item_id = $1", ARGS(arg_int(item)));
+	return number_of(scene, session, "SELECT sum(n)::bigint FROM like_count WHERE item_id = $1", ARGS(arg_int(item)));
 }
 
 void
@@ -286,4 +287,42 @@ check_recovery_stops(Scene *scene, Session *session)
 	require(scene, like_recover(session, RECOVERY_BATCH, tell_recovery, scene, &recovery));
 	CHECK(scene, recovery.outcome == RECOVERY_WRITE_SIDE_DAMAGED && !recovery.rebuilt,
 		  "recovery stopped at the damaged write side and rebuilt nothing");
+}
+
+void
+check_statement_refused(Scene *scene, Session *session, const char *sql, const char *expected, const char *what)
+{
+	SqlStatus status = session_try(session, NULL, sql, NO_ARGS);
+	const SqlError *error = session_error(session);
+	char *actual = string_format("%s %s", error->sqlstate, error->message);
+
+	require(scene, status == SQL_OK || status == SQL_ERROR);
+	check_text(scene, status == SQL_OK ? "accepted" : actual, expected, "%s", what);
+	free(actual);
+}
+
+void
+check_consumer_refused(Scene *scene, int batch, const char *words, const char *what)
+{
+	static int runs;
+	char *size = string_format("%d", batch), *offset = string_format("refused-%d.offset", ++runs);
+	const char *argv[] = {scene_program(scene, "like-consumer"),
+						  "--conninfo",
+						  scene_conninfo(scene),
+						  "--offset-file",
+						  scene_file(scene, offset),
+						  "--batch",
+						  size,
+						  NULL};
+	ProcessEnd end = {0};
+	Text output = {0};
+
+	require(scene, process_run(&(ProcessSpec){.argv = argv}, scene_deadline(scene, CONSUMER_MS), &output, &end));
+	note(scene, "like-consumer| %.*s", (int) strcspn(text_get(&output), "\n"), text_get(&output));
+	CHECK(scene, end.how == ENDED_EXIT && end.code == EXIT_CODE_REFUSED, "%s: the consumer's program ends as refused",
+		  what);
+	CHECK(scene, strstr(text_get(&output), words) != NULL, "%s: and says \"%s\"", what, words);
+	text_free(&output);
+	free(offset);
+	free(size);
 }

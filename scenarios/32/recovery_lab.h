@@ -68,4 +68,14 @@ extern LikeRecovery recover(Scene *scene, Session *session, bool rebuild_expecte
 /* The same over facts that do not agree with their events; one check: it said so, stopped and rebuilt nothing. */
 extern void check_recovery_stops(Scene *scene, Session *session);
 
+/* One check: the server refuses a statement, with this SQLSTATE and these words: "LK003 watermark 8 is ahead of ...". */
+extern void check_statement_refused(Scene *scene, Session *session, const char *sql, const char *expected,
+									const char *what);
+
+/*
+ * Run like-consumer with a new offset file, in batches of `batch`; two checks: it ends with EXIT_CODE_REFUSED, and prints
+ * these words.
+ */
+extern void check_consumer_refused(Scene *scene, int batch, const char *words, const char *what);
+
 #endif

@@ -13,9 +13,6 @@
  *            on from the first one's last number, and a round that looks at no more pages than before, 10 for chance.
  * Not shown  How fast it is (L1); a sequencer that is killed is in crashpoints/like-sequencer.yaml.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "32/recovery_lab.h"
 
 enum
@@ -26,8 +23,6 @@ enum
 	MANY = 6000,
 	MORE_PAGES_MOST = 10 /* an index may have grown by a level */
 };
-
-#define HIT "shared hit="
 
 static int64_t
 number_round(Scene *scene, Session *session, int64_t most)
@@ -187,25 +182,7 @@ one_after_the_other(Scene *scene, Session *lab)
 			 "the number of the later like less that of the earlier one");
 }
 
-/* Of a round that is taken back, as EXPLAIN counts them for the call with all inside it. -1: it does not say. */
-static int64_t
-pages_of_round(Scene *scene, Session *lab)
-{
-	SqlResult *plan = NULL;
-	int64_t pages = -1;
-
-	require(scene, session_begin(lab, READ_COMMITTED));
-	require(scene, session_query(lab, &plan, "EXPLAIN (ANALYZE, BUFFERS) SELECT like_number(10)", NO_ARGS));
-	for (int row = 0; pages < 0 && row < sql_rows(plan); row++)
-	{
-		const char *hit = strstr(sql_text(plan, row, 0), HIT);
-
-		pages = hit == NULL ? -1 : strtoll(hit + strlen(HIT), NULL, 10);
-	}
-	sql_free(plan);
-	session_rollback(lab);
-	return pages;
-}
+#define ROUND "SELECT like_number(10)"
 
 static void
 many_numbered_before(Scene *scene, Session *lab)
@@ -215,8 +192,8 @@ many_numbered_before(Scene *scene, Session *lab)
 
 	step(scene, "%d events are numbered while an old snapshot keeps their dead entries", MANY);
 	(void) request_like(scene, lab, 50, 2, true);
-	(void) pages_of_round(scene, lab); /* the session makes its plans */
-	before = pages_of_round(scene, lab);
+	(void) pages_of(scene, lab, ROUND); /* the session makes its plans */
+	before = pages_of(scene, lab, ROUND);
 	require(scene, session_begin(reader, REPEATABLE_READ));
 	require(scene, session_query(reader, NULL, "SELECT count(*) FROM like_seq", NO_ARGS));
 	require(scene,
@@ -226,7 +203,7 @@ many_numbered_before(Scene *scene, Session *lab)
 	number_events(scene, lab);
 	CHECK_EQ(scene, unnumbered(scene, lab), 0, "events without a number");
 	(void) request_like(scene, lab, 51, 2, true);
-	after = pages_of_round(scene, lab);
+	after = pages_of(scene, lab, ROUND);
 	note(scene, "pages that a round for one event looks at: before=%lld after=%lld", (long long) before,
 		 (long long) after);
 	CHECK(scene, before > 0 && after <= before + MORE_PAGES_MOST, "a round looks at no more pages than before");

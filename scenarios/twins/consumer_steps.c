@@ -335,9 +335,18 @@ twin_consumer(const char *id)
 		"like-consumer-twin", "--twin", id, NULL                                                                       \
 	}
 
+/* X01: what a batch could not apply is written down when the batch has committed. */
+static bool
+deliver_then_park(Session *session, const int64_t *seqs, size_t count, int batch, LikeTotals *totals)
+{
+	return like_deliver(session, seqs, count, batch, totals) &&
+		   session_query(session, NULL, "SELECT like_park_rest()", NO_ARGS);
+}
+
 const ClientSteps registered_first_steps = {.deliver = m08_deliver, .consumer = PROGRAM("M08")};
 const ClientSteps added_first_steps = {.deliver = m09_deliver, .consumer = PROGRAM("M09")};
 const ClientSteps file_first_steps = {.consumer = PROGRAM("M10a")};
 const ClientSteps file_last_steps = {.consumer = PROGRAM("M10b")};
 const ClientSteps offset_first_steps = {.consumer = PROGRAM("M11")};
 const ClientSteps on_after_23505_steps = {.deliver = m15_deliver, .consumer = PROGRAM("M15")};
+const ClientSteps park_apart_steps = {.deliver = deliver_then_park};

@@ -72,6 +72,38 @@ install_once(Session *session, int64_t snapshot_seq, const LikeBaseline *baselin
 	return !session_is_lost(session);
 }
 
+/* H01: a transaction for each shard. */
+static bool
+install_by_shard(Session *session, int64_t snapshot_seq, const LikeBaseline *baseline, Isolation isolation,
+				 LikeInstall *install)
+{
+	int64_t shards;
+
+	(void) isolation;
+	*install = (LikeInstall){.outcome = INSTALL_DONE, .base_seq = snapshot_seq};
+	if (!session_query_int(session, &shards, "SELECT count(*) FROM like_count WHERE item_id = $1",
+						   ARGS(arg_int(baseline->item))))
+	{
+		return false;
+	}
+	for (int64_t shard = 0; shard < shards; shard++)
+	{
+		SqlResult *rows;
+
+		if (!session_query(
+				session, &rows, "SELECT old_n, new_n, applied_after_base FROM like_install_shard($1, $2, $3, $4)",
+				ARGS(arg_int(baseline->item), arg_int(shard), arg_int(snapshot_seq), arg_int(baseline->facts))))
+		{
+			return false;
+		}
+		install->old_n += sql_int(rows, 0, 0);
+		install->new_n += sql_int(rows, 0, 1);
+		install->applied_after_base += sql_int(rows, 0, 2);
+		sql_free(rows);
+	}
+	return true;
+}
+
 /*
  * M37: the horizon is asked for when others write again. Numbers that reached no disk before the crash have been given out
  * a second time by then, and have the fate of their new owners.
@@ -92,4 +124,5 @@ horizon_after_writes(Session *session, uint64_t *horizon)
 
 const ClientSteps snapshot_in_read_committed_steps = {.snapshot = snapshot_in_read_committed};
 const ClientSteps install_once_steps = {.install = install_once};
+const ClientSteps install_by_shard_steps = {.install = install_by_shard};
 const ClientSteps horizon_after_writes_steps = {.recovery_horizon = horizon_after_writes};

@@ -16,6 +16,7 @@ extern const ClientSteps warning_unread_steps; /* F02 */
 
 extern const ClientSteps snapshot_in_read_committed_steps; /* M19a, M19b */
 extern const ClientSteps install_once_steps;               /* M22 */
+extern const ClientSteps install_by_shard_steps;           /* H01 */
 
 
 /* --- client: after 40001 or 40P01, after an unknown COMMIT --- */
@@ -36,6 +37,7 @@ extern const ClientSteps file_first_steps;       /* M10a */
 extern const ClientSteps file_last_steps;        /* M10b */
 extern const ClientSteps offset_first_steps;     /* M11 */
 extern const ClientSteps on_after_23505_steps;   /* M15 */
+extern const ClientSteps park_apart_steps;       /* X01 */
 
 
 /* --- transport: programs --- */

@@ -5,6 +5,8 @@
 -- of the list is dup; applied + covered + dup is the length of the list, or the batch fails and names an event that
 -- could not be counted. The watermark is the end of the contiguous run of processed numbers.
 --
+-- A watermark or a baseline above the last number is refused (log.sql): what follows would swallow new events.
+--
 -- Lock order: watermark row, then count rows in item order. Read Committed.
 --
 -- Why separate statements: base_seq and processed_event are read after the locks are held, in later statements, whose
@@ -53,6 +55,7 @@ BEGIN
 	SELECT coalesce(range_agg(int8range(l.seq, l.seq + 1)), '{}') INTO v_listed FROM unnest(p_seqs) l (seq);
 
 	SELECT w.applied_upto INTO STRICT v_before FROM counter_watermark w WHERE w.id = 1 FOR UPDATE;
+	PERFORM like_require_log('watermark', v_before);
 
 	SELECT array_agg(DISTINCT o.item_id) INTO v_items
 		FROM unnest(v_listed) run CROSS JOIN LATERAL (
@@ -61,6 +64,7 @@ BEGIN
 	PERFORM c.item_id FROM like_count c WHERE c.item_id = ANY (v_items) ORDER BY +c.item_id FOR UPDATE;
 	GET DIAGNOSTICS v_locked = ROW_COUNT;
 	SELECT max(c.base_seq) INTO v_top FROM like_count c WHERE c.item_id = ANY (v_items);
+	PERFORM like_require_log('a base_seq of the batch', v_top);
 
 	SELECT coalesce(range_agg(int8range(p.seq, p.seq + 1)), '{}') INTO v_known
 		FROM unnest(v_listed) run CROSS JOIN LATERAL (

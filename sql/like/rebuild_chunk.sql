@@ -16,6 +16,8 @@ SET work_mem = '64MB'
 SET client_min_messages = 'warning'
 AS $$
 BEGIN
+	PERFORM like_require_log('watermark', w.applied_upto) FROM counter_watermark w WHERE w.id = 1;
+	PERFORM like_require_log('base_seq', (SELECT max(c.base_seq) FROM like_count c));
 	DROP TABLE IF EXISTS pg_temp.like_wrong;
 	CREATE TEMP TABLE like_wrong AS
 		SELECT row_number() OVER (ORDER BY s.item_id) AS place, s.item_id, s.seq, s.facts

@@ -26,6 +26,22 @@ like_read_count(Session *session, int64_t item, int64_t allowed_lag, bool *found
 	return true;
 }
 
+void
+like_count_clamp(LikeCount *count)
+{
+	if (count->n < 0)
+	{
+		count->n = 0;
+		count->clamped = true;
+	}
+}
+
+void
+like_count_describe(const LikeCount *count, Text *text)
+{
+	text_append(text, "n=%" PRId64 " bound=%" PRId64 "%s", count->n, count->pending, count->clamped ? " clamped" : "");
+}
+
 bool
 like_audit_write_side(Session *session, LikeWriteAudit *result)
 {
@@ -68,6 +84,23 @@ like_audit_read_side(Session *session, LikeReadAudit *result)
 							  .exact_violations = sql_int(rows, 0, 6),
 							  .bound_violations = sql_int(rows, 0, 7),
 							  .watermark_violations = sql_int(rows, 0, 8)};
+	sql_free(rows);
+	return true;
+}
+
+bool
+like_audit_log(Session *session, Text *ahead)
+{
+	SqlResult *rows;
+
+	if (!session_query(session, &rows, "SELECT line FROM like_audit_log() line", NO_ARGS))
+	{
+		return false;
+	}
+	for (int row = 0; row < sql_rows(rows); row++)
+	{
+		text_append(ahead, "%s%s", row == 0 ? "" : "\n", sql_text(rows, row, 0));
+	}
 	sql_free(rows);
 	return true;
 }

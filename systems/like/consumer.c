@@ -19,6 +19,7 @@
 
 #define BATCH_DEFAULT 1000
 #define BATCH_MAX 1000000
+#define RETRY_PAUSE_US 20000
 
 #define USAGE                                                                                                          \
 	"usage: like-consumer --conninfo STRING --offset-file FILE [--batch N] [--pause-at POINT[:N]] [--trace FILE]"
@@ -163,12 +164,37 @@ reach_with_totals(const char *point, const LikeTotals *totals)
 	text_free(&text);
 }
 
+/* What an event breaks today it may not break in a while: its like is on its way, or the constraint is lifted. */
+static bool
+deliver_again(ConsumerBatch *batch, int attempt)
+{
+	const char *sqlstate = session_error(batch->session)->sqlstate;
+	bool poison = strcmp(sqlstate, LIKE_POISON_EVENT) == 0;
+
+	batch->refused = poison || strcmp(sqlstate, LIKE_PAYLOAD_CONFLICT) == 0 || strcmp(sqlstate, LIKE_LOG_REWOUND) == 0;
+	if (batch->refused && (!poison || attempt == CONSUMER_ATTEMPTS_MAX))
+	{
+		report_error("stopped at batch %d by %s after %d attempts; the watermark stays where it is", batch->number,
+					 sqlstate, attempt);
+		return false;
+	}
+	if (batch->refused)
+	{
+		backoff_us(RETRY_PAUSE_US * attempt);
+	}
+	return batch->refused;
+}
+
 bool
 consumer_deliver(ConsumerBatch *batch)
 {
-	if (!like_deliver(batch->session, batch->seqs, batch->count, batch->number, &batch->totals))
+	for (int attempt = 1; !like_deliver(batch->session, batch->seqs, batch->count, batch->number, &batch->totals);
+		 attempt++)
 	{
-		return false;
+		if (!deliver_again(batch, attempt))
+		{
+			return false;
+		}
 	}
 	reach_with_totals("consumer.delivered", &batch->totals);
 	return true;
@@ -200,7 +226,7 @@ batch_run(ConsumerBatch *batch, const ConsumerStep *steps)
 	return true;
 }
 
-static bool
+static ExitCode
 consume(Session *session, const Options *options, OffsetFile *file, const ConsumerStep *steps, LikeTotals *totals)
 {
 	ConsumerBatch batch = {.session = session, .file = file};
@@ -212,7 +238,7 @@ consume(Session *session, const Options *options, OffsetFile *file, const Consum
 
 		if (!like_pull(session, file->offset, options->batch, &batch.seqs, &batch.count))
 		{
-			return false;
+			return EXIT_CODE_BROKEN;
 		}
 		if (batch.count == 0)
 		{
@@ -221,12 +247,12 @@ consume(Session *session, const Options *options, OffsetFile *file, const Consum
 			free(batch.seqs);
 			if (!like_end_of_log(session, file->offset, &watermark, &behind))
 			{
-				return false;
+				return EXIT_CODE_BROKEN;
 			}
 			totals->watermark = watermark;
 			if (!behind)
 			{
-				return true;
+				return EXIT_CODE_PASS;
 			}
 			file->offset = 0;
 			continue;
@@ -235,7 +261,7 @@ consume(Session *session, const Options *options, OffsetFile *file, const Consum
 		free(batch.seqs);
 		if (!ok)
 		{
-			return false;
+			return batch.refused ? EXIT_CODE_REFUSED : EXIT_CODE_BROKEN;
 		}
 		like_totals_add(totals, &batch.totals);
 	}
@@ -246,6 +272,7 @@ consume_in_session(Session *session, const Options *options, OffsetFile *file, c
 {
 	LikeTotals totals = {0};
 	Text line = {0};
+	ExitCode code;
 	bool logged, possible;
 	bool ok;
 
@@ -258,9 +285,10 @@ consume_in_session(Session *session, const Options *options, OffsetFile *file, c
 		return EXIT_CODE_USAGE;
 	}
 	point_reach("consumer.started", "offset=%" PRId64, file->offset);
-	if (!consume(session, options, file, steps, &totals))
+	code = consume(session, options, file, steps, &totals);
+	if (code != EXIT_CODE_PASS)
 	{
-		return EXIT_CODE_BROKEN;
+		return code;
 	}
 	reach_with_totals("consumer.drained", &totals);
 	text_append(&line, "DRAINED ");

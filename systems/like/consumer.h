@@ -17,12 +17,15 @@ typedef struct
 	int64_t *seqs;
 	size_t count;
 	LikeTotals totals; /* what the steps made of it */
+	bool refused;      /* by the like system, for good */
 } ConsumerBatch;
 
-/* false: reported; the program ends with EXIT_CODE_BROKEN. */
+/* false: reported; the program ends with EXIT_CODE_BROKEN, or EXIT_CODE_REFUSED where the batch is refused. */
 typedef bool (*ConsumerStep)(ConsumerBatch *batch);
 
-extern bool consumer_deliver(ConsumerBatch *batch) MUST_CHECK;      /* like_deliver(): one transaction */
+/* like_deliver(): one transaction. An event that breaks a constraint is tried CONSUMER_ATTEMPTS_MAX times. */
+#define CONSUMER_ATTEMPTS_MAX 3
+extern bool consumer_deliver(ConsumerBatch *batch) MUST_CHECK;
 extern bool consumer_write_offset(ConsumerBatch *batch) MUST_CHECK; /* the batch's last number */
 
 /* The program: reads its options, runs until nothing is left to pull, says DRAINED. `steps` end with NULL. */

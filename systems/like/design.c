@@ -40,10 +40,12 @@ static const char *const SQL_FILES[] = {
 	"number.sql",
 	"position.sql",
 	"pull.sql",
+	"log.sql",
 	"consume.sql",
 	"rebuild_snapshot.sql",
 	"rebuild_install.sql",
 	"rebuild_chunk.sql",
+	"accept_log.sql",
 	"audit_write_side.sql",
 	"audit_read_side.sql",
 	"read_count.sql",
@@ -152,6 +154,23 @@ may_load(const LikeDesign *design, const char *sql_folder, const char *file)
 	return !refused;
 }
 
+/* The functions name what it adds. The others stay in their order. */
+static void
+schema_to_front(char **files, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+	{
+		if (strcmp(strrchr(files[i], '/') + 1, SCHEMA) == 0)
+		{
+			char *schema = files[i];
+
+			memmove(files + 1, files, i * sizeof(*files));
+			files[0] = schema;
+			return;
+		}
+	}
+}
+
 bool
 like_design_load_over(Session *session, const LikeDesign *design, const char *sql_folder, const char *folder,
 					  size_t *loaded)
@@ -163,6 +182,7 @@ like_design_load_over(Session *session, const LikeDesign *design, const char *sq
 	char **files;
 	bool done = folder_files(path, ".sql", &files, loaded);
 
+	schema_to_front(files, *loaded);
 	for (size_t i = 0; done && i < *loaded; i++)
 	{
 		done = (own != NULL || may_load(design, sql_folder, files[i])) && session_execute_file(session, files[i]);

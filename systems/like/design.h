@@ -37,7 +37,7 @@ extern bool like_design_known(const char *name) MUST_CHECK;
 extern bool like_design_create(Session *session, const LikeDesign *design, const char *sql_folder) MUST_CHECK;
 
 /*
- * Load the files of a folder in the order of their names over the design. A folder that is not named from the root is below
+ * Load the files of a folder over the design: schema.sql first, then in the order of their names. A folder that is not named from the root is below
  * `sql_folder`: designs/<name>/<folder> where the design has that, and else the common one. What is not the design's must not
  * take the place of a file that is: reported.
  * *loaded is the number of files, 0 where there is no folder of that name.

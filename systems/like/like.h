@@ -74,6 +74,13 @@ extern bool like_recovery_horizon(Session *session, uint64_t *horizon) MUST_CHEC
 extern bool like_resolve(Session *session, uint64_t xid, uint64_t horizon, Resolved *resolved) MUST_CHECK;
 
 
+/* --- refusals: SQLSTATEs of the like system's own --- */
+
+#define LIKE_POISON_EVENT "LK001"     /* an event breaks a constraint; another time it may not */
+#define LIKE_PAYLOAD_CONFLICT "LK002" /* a number has two payloads */
+#define LIKE_LOG_REWOUND "LK003"      /* something derived is ahead of the log */
+
+
 /* --- the consumer --- */
 
 typedef struct
@@ -105,7 +112,10 @@ extern bool like_pull(Session *session, int64_t after, int64_t most, int64_t **s
 /* Pull from above the watermark and deliver until nothing is left. Adds to *totals, whose watermark is replaced. */
 extern bool like_drain(Session *session, int64_t batch_size, LikeTotals *totals) MUST_CHECK;
 
-/* How many events lie at or below the watermark; to pull from above it, it is what `after` is. */
+/*
+ * How many events lie at or below the watermark; to pull from above it, it is what `after` is. Where consumers leave it
+ * behind, it is carried on first.
+ */
 extern bool like_watermark(Session *session, int64_t *watermark) MUST_CHECK;
 
 /*
@@ -183,11 +193,19 @@ typedef struct
 {
 	int64_t n, lag, pending; /* unprocessed events of this item: the bound on |n - facts| */
 	bool stale;              /* lag > allowed_lag */
+	bool clamped;            /* by like_count_clamp() */
 } LikeCount;
 
 /* *found is false when the item has no count row. Never reads facts. */
 extern bool like_read_count(Session *session, int64_t item, int64_t allowed_lag, bool *found,
 							LikeCount *count) MUST_CHECK;
+
+/*
+ * For whoever shows it: an n below zero, as events out of order make it for a while, becomes 0 and is marked. The bound
+ * stays true, for facts are never below zero. What is read is not clamped: the identity holds for n as it is.
+ */
+extern void like_count_clamp(LikeCount *count);
+extern void like_count_describe(const LikeCount *count, Text *text); /* n=0 bound=3 clamped */
 
 typedef struct
 {
@@ -202,6 +220,9 @@ typedef struct
 
 extern bool like_audit_write_side(Session *session, LikeWriteAudit *result) MUST_CHECK;
 extern bool like_audit_read_side(Session *session, LikeReadAudit *result) MUST_CHECK;
+
+/* A line for each watermark, baseline and registration above the last number; none: the log holds all that was derived from it. */
+extern bool like_audit_log(Session *session, Text *ahead) MUST_CHECK;
 extern bool like_write_side_clean(const LikeWriteAudit *result);
 extern bool like_read_side_holds(
 	const LikeReadAudit *result); /* identity, bound, watermark and unprocessed <= lag; lag itself is allowed */
@@ -216,6 +237,7 @@ typedef enum
 	RECOVERY_UNSET = 0,
 	RECOVERY_DONE,
 	RECOVERY_WRITE_SIDE_DAMAGED, /* stopped after step 2: no rebuild may claim to mend facts */
+	RECOVERY_LOG_REWOUND,        /* likewise: what is derived knows events that the log does not have */
 	RECOVERY_INCOMPLETE          /* step 4 found lag or wrong counts */
 } LikeRecoveryOutcome;
 

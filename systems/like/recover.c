@@ -85,6 +85,22 @@ write_side_audit(Recovery *this, bool *clean)
 	return true;
 }
 
+static bool
+log_audit(const Recovery *this, bool *whole)
+{
+	Text ahead = {0};
+	bool done = like_audit_log(this->session, &ahead);
+
+	*whole = done && text_get(&ahead)[0] == '\0';
+	if (done && !*whole)
+	{
+		this->recovery->outcome = RECOVERY_LOG_REWOUND;
+		tell(this, "recovery 2/4 log rewound: %s", text_get(&ahead));
+	}
+	text_free(&ahead);
+	return done;
+}
+
 static void
 install_tell(void *context, const LikeBaseline *baseline, const LikeInstall *install)
 {
@@ -163,7 +179,7 @@ like_recover(Session *session, int64_t batch_size, LikeTell tell_line, void *con
 {
 	Recovery this = {
 		.session = session, .batch_size = batch_size, .tell = tell_line, .context = context, .recovery = recovery};
-	bool clean;
+	bool clean, whole;
 
 	*recovery = (LikeRecovery){0};
 	if (!consumer_restart(&this) || !write_side_audit(&this, &clean))
@@ -175,6 +191,10 @@ like_recover(Session *session, int64_t batch_size, LikeTell tell_line, void *con
 		recovery->outcome = RECOVERY_WRITE_SIDE_DAMAGED;
 		tell(&this, "write side damaged");
 		return true;
+	}
+	if (!log_audit(&this, &whole) || !whole)
+	{
+		return !whole && recovery->outcome == RECOVERY_LOG_REWOUND;
 	}
 	return read_side_mend(&this) && consumer_drain(&this);
 }

@@ -8,6 +8,7 @@ SET work_mem = '64MB'
 SET client_min_messages = 'warning'
 AS $$
 BEGIN
+	PERFORM like_require_log(ARRAY(SELECT i.item_id FROM item i));
 	DROP TABLE IF EXISTS pg_temp.like_wrong;
 	CREATE TEMP TABLE like_wrong AS
 		SELECT row_number() OVER (ORDER BY s.item_id) AS place, s.item_id, s.seq, s.facts

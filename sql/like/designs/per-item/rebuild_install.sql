@@ -23,6 +23,7 @@ BEGIN
 		SELECT c.n, c.base_seq INTO STRICT old_n, base_seq FROM like_count c WHERE c.item_id = p_item FOR UPDATE;
 	END IF;
 
+	PERFORM like_require_log(ARRAY[p_item]);
 	skipped := p_seq < base_seq;
 	IF skipped THEN
 		new_n := old_n;

@@ -25,6 +25,7 @@ BEGIN
 		SELECT c.n, c.base_seq INTO STRICT old_n, base_seq FROM like_count c WHERE c.item_id = p_item FOR UPDATE;
 	END IF;
 
+	PERFORM like_require_log('base_seq', greatest(base_seq, p_seq));
 	skipped := p_seq < base_seq;
 	IF skipped THEN
 		new_n := old_n;

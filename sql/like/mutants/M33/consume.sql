@@ -37,6 +37,7 @@ BEGIN
 	SELECT coalesce(range_agg(int8range(l.seq, l.seq + 1)), '{}') INTO v_listed FROM unnest(p_seqs) l (seq);
 
 	SELECT w.applied_upto INTO STRICT v_before FROM counter_watermark w WHERE w.id = 1 FOR UPDATE;
+	PERFORM like_require_log('watermark', v_before);
 
 	SELECT array_agg(DISTINCT o.item_id) INTO v_items
 		FROM unnest(v_listed) run CROSS JOIN LATERAL (

@@ -36,6 +36,7 @@ BEGIN
 	SELECT coalesce(range_agg(int8range(l.seq, l.seq + 1)), '{}') INTO v_listed FROM unnest(p_seqs) l (seq);
 
 	SELECT w.applied_upto INTO STRICT v_before FROM counter_watermark w WHERE w.id = 1;
+	PERFORM like_require_log('watermark', v_before);
 
 	SELECT array_agg(DISTINCT o.item_id) INTO v_items
 		FROM unnest(v_listed) run CROSS JOIN LATERAL (
@@ -47,6 +48,7 @@ BEGIN
 		FOR UPDATE;
 	GET DIAGNOSTICS v_locked = ROW_COUNT;
 	SELECT max(c.base_seq) INTO v_top FROM like_count c WHERE c.item_id = ANY (v_items);
+	PERFORM like_require_log('a base_seq of the batch', v_top);
 
 	SELECT coalesce(range_agg(int8range(p.seq, p.seq + 1)), '{}') INTO v_known
 		FROM unnest(v_listed) run CROSS JOIN LATERAL (

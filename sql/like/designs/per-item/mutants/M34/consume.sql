@@ -39,6 +39,7 @@ BEGIN
 	PERFORM c.item_id FROM like_count c WHERE c.item_id = ANY (v_items) ORDER BY +c.item_id FOR UPDATE;
 	GET DIAGNOSTICS v_locked = ROW_COUNT;
 	SELECT max(c.base_seq) INTO v_top FROM like_count c WHERE c.item_id = ANY (v_items);
+	PERFORM like_require_log(v_items);
 	SELECT count(*) INTO v_marked FROM counter_watermark w WHERE w.item_id = ANY (v_items);
 
 	SELECT coalesce(range_agg(int8range(like_event(p.item_id, p.seq), like_event(p.item_id, p.seq) + 1)), '{}') INTO v_known
