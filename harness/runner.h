@@ -30,12 +30,13 @@ typedef struct
 	const char *pg_bin; /* folder of the server binaries */
 	const char *server; /* conninfo of an existing server, or NULL */
 	const char *evidence_root;
-	const char *programs; /* folder of the built programs */
-	const char *sql;      /* the sql/ folder */
-	const char *variant;  /* handed to the cases, which decide what it means; NULL: the system as it is */
-	const char *design;   /* likewise; NULL: the default */
-	const char *commit;   /* for env.txt, "unknown" without git */
-	const char *replay;   /* the command that runs this selection again, for the evidence */
+	const char *programs;      /* folder of the built programs */
+	const char *sql;           /* the sql/ folder */
+	const char *variant;       /* handed to the cases, which decide what it means; NULL: the system as it is */
+	const char *design;        /* likewise; NULL: the default */
+	const char *commit;        /* for env.txt, "unknown" without git */
+	const ScenarioTale *tales; /* of the cases, for the evidence; NULL: none */
+	const char *replay;        /* the command that runs this selection again, for the evidence */
 	ColorWhen color;
 	bool verbose;
 	bool no_trace; /* cases do not record what happened before what */
