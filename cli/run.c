@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "design.h"
+#include "registry.h"
 #include "twins/twins.h"
 
 static bool
@@ -53,6 +54,7 @@ command_run(const Options *options, const char *const *words, int word_count)
 	}
 	command_replay(&replay, options, NULL, words, word_count);
 	config.replay = text_get(&replay);
+	config.tales = registry_tales;
 	code = !needs_server(selected, count) || command_has_server(options) ? runner_run(&config, selected, count)
 																		 : EXIT_CODE_BROKEN;
 	text_free(&replay);

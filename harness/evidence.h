@@ -39,6 +39,9 @@ typedef struct
 	int repetition;        /* from 1; printed as "32-K #2" from the second on */
 	const char *guarantee; /* what is checked, and where it can be seen; NULL: not told */
 	const char *observed;
+	const char *method; /* as its author tells it; NULL: not told */
+	const char *expect;
+	const char *not_shown;
 } EvidenceCase;
 
 /* One fact about the environment, for env.txt and results.json, in order. */

@@ -36,6 +36,7 @@ typedef struct
 	const char *design;          /* likewise; NULL: the default */
 	const char *server_settings; /* further lines for postgresql.conf of each server of the run, NULL: none */
 	const char *commit;          /* for env.txt, "unknown" without git */
+	const ScenarioTale *tales;   /* of the cases, for the evidence; NULL: none */
 	const char *replay;          /* the command that runs this selection again, for the evidence */
 	ColorWhen color;
 	bool verbose;

@@ -45,6 +45,13 @@ typedef struct
 	void (*run)(Scene *scene);
 } Scenario;
 
+/* How it is shown, and what not, for whoever reads the page: from the comment of the case's file. A list ends with NULL. */
+typedef struct
+{
+	const char *id;
+	const char *method, *expect, *not_shown;
+} ScenarioTale;
+
 
 /* --- telling --- */
 

@@ -129,11 +129,13 @@ typedef struct
 } TraceVisit;
 
 /*
- * Check such a file, of ours or of another's: own entries of a host are 1, 2, 3, ..., every entry names an event, each
+ * Check such a file, or what stands in one, of ours or of another's: own entries of a host are 1, 2, 3, ..., every entry names an event, each
  * clock is the maximum of those before it with its own tick, and every line belongs to an event. false: `why` has one line,
  * with the number of the line where it is wrong, or nothing where the file cannot be read, which is reported. What has been
  * visited until then is worth nothing. `visit` may be NULL.
  */
+extern bool trace_check_text(const Text *text, const TraceVisit *visit, void *context, Text *why, size_t *executions,
+							 size_t *events) MUST_CHECK;
 extern bool trace_check_file(const char *path, const TraceVisit *visit, void *context, Text *why, size_t *executions,
 							 size_t *events) MUST_CHECK;
 

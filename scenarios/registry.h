@@ -106,6 +106,8 @@
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */
 extern const Scenario *const registry_scenarios[];
 
+extern const ScenarioTale registry_tales[]; /* of each, in any order; made by the build, from the cases' files */
+
 /*
  * Those of `all` that a word names by suite or id, or all with the word `all`: in the order of `all`, none twice.
  * false: a word names nothing; reported with the nearest name, which may be one of `others`, ended by NULL: what else

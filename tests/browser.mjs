@@ -105,6 +105,9 @@ async function testSample(browser) {
 		assert.equal(await page.title(), 'FAIL suite 32 - Counterproof');
 		assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), back);
 		assert.equal(await page.locator('.uplot canvas').count(), 2);
+		const about = await page.locator('details[id="32-J"] dl').first().evaluate(list => [...list.children].map(part => part.textContent));
+		for (const [name, told] of [['kind', 'real threads'], ['method', '8 writers, 3 consumers, a sampler'], ['expected', '0 violations'], ['not shown', 'A proof: this is a search (L8).']])
+			assert.equal(about[about.indexOf(name) + 1], told, name);
 
 		const wanted = sets(join(sample, 'trace.shiviz'), 'kill -9 consumer-1 at consumer.before_commit');
 		assert(wanted.before > 1 && wanted.after > 1 && wanted.beside > 1);

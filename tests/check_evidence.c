@@ -22,11 +22,14 @@
 static char root[64];
 
 static const EvidenceCase CASES[] = {
-	{"32", "32-A", "normal path", "a like counts once", "fixed interleaving", 1, "counts equal facts", "like_count"},
-	{"32", "32-B", "repeats", "a repeat changes nothing", "fixed interleaving", 1, "counts equal facts", "like_count"},
+	{"32", "32-A", "normal path", "a like counts once", "fixed interleaving", 1, "counts equal facts", "like_count",
+	 "two clients", NULL, "power loss (L3)"},
+	{"32", "32-B", "repeats", "a repeat changes nothing", "fixed interleaving", 1, "counts equal facts", "like_count",
+	 "two clients", NULL, "power loss (L3)"},
 	{"iso", "iso/skew", "write skew", "one of two is refused", "fixed interleaving", 1, "counts equal facts",
-	 "like_count"},
-	{"32", "32-A", "normal path", "a like counts once", "fixed interleaving", 2, "counts equal facts", "like_count"},
+	 "like_count", "two clients", NULL, "power loss (L3)"},
+	{"32", "32-A", "normal path", "a like counts once", "fixed interleaving", 2, "counts equal facts", "like_count",
+	 "two clients", NULL, "power loss (L3)"},
 };
 
 static const EvidenceSetting SETTINGS[] = {{"version", "16.14"}, {"fsync", "on"}};
@@ -245,7 +248,7 @@ START_TEST(series_are_for_results_only)
 	static const int64_t values[] = {0, -3, INT64_MAX};
 	EvidenceRun run = a_run(1);
 	Evidence *evidence = evidence_open(&run);
-	const char *plot, *name, *guarantee;
+	const char *plot, *name, *guarantee, *method, *expect, *not_shown;
 	json_int_t first, second, third;
 	json_t *results;
 
@@ -256,10 +259,14 @@ START_TEST(series_are_for_results_only)
 	ck_assert(evidence_close(evidence, NULL, false));
 	evidence_free(evidence);
 	results = json_loads(read_file("32/results.json"), 0, NULL);
-	ck_assert_int_eq(json_unpack(results, "{s:[{s:s, s:[{s:s, s:s, s:[I, I, I]}]}]}", "cases", "guarantee", &guarantee,
+	ck_assert_int_eq(json_unpack(results, "{s:[{s:s, s:s, s:s, s:s, s:[{s:s, s:s, s:[I, I, I]}]}]}", "cases",
+								 "guarantee", &guarantee, "method", &method, "expect", &expect, "not_shown", &not_shown,
 								 "series", "plot", &plot, "name", &name, "values", &first, &second, &third),
 					 0);
 	ck_assert_str_eq(guarantee, "counts equal facts");
+	ck_assert_str_eq(method, "two clients");
+	ck_assert_str_eq(expect, "");
+	ck_assert_str_eq(not_shown, "power loss (L3)");
 	ck_assert_str_eq(plot, "lag over samples");
 	ck_assert_str_eq(name, "lag");
 	ck_assert(first == 0 && second == -3 && third == INT64_MAX);

@@ -405,6 +405,9 @@ START_TEST(files_of_several_programs)
 	assert_file("\n\nclaim\nw {\"w\":1}\nagain\nw {\"w\":2}\n", true, "2 in 1");
 	assert_file("(?<timestamp>\\d+) (?<host>\\S*) (?<clock>{.*})\\n(?<event>.*)\n\n17 w {\"w\":1}\nx\n", true,
 				"1 in 1");
+	assert_file("(?<host>(\\w{1,20}[-.])?x{2}) (?<clock>{.*}?) (?<event>.*)\n\na-.xx {\"a-.xx\":1} y\n", false,
+				"line 3: neither");
+	assert_file("(?<host>(\\w{1,20}[-.])?x{2}) (?<clock>{.*}?) (?<event>.*)\n\na-xx {\"a-xx\":1} y\n", true, "1 in 1");
 	assert_file("(?<event>[^|]*)\\|(?<host>[\\w-]+)\\|(?<clock>.*)\n\nx|w-1|{\"w-1\":1}\n", true, "1 in 1");
 	assert_file(GOVECTOR "w {\\\"w\\\":1}\nescaped\n", true, "1 in 1");
 	assert_file(GOVECTOR "w {\"w\":1, \"x\":0}\nzero is absent\n", true, "1 in 1");
@@ -427,6 +430,16 @@ START_TEST(files_that_are_wrong)
 		{"(?<host>.*?) (?<clock>.*) (?<event>.*)\n\n", "*? takes as little as it can"},
 		{"(?<host>\\bx) (?<clock>.*) (?<event>.*)\n\n", "\\b has no meaning here"},
 		{"(?<host>.*) (?<host>.*) (?<clock>.*) (?<event>.*)\n\n", "two groups named host"},
+		{"(?<host>(a.)+) (?<clock>.*) (?<event>.*)\n\n", "a repeated group is not known here"},
+		{"(?<host>(a.){2}) (?<clock>.*) (?<event>.*)\n\n", "a repeated group is not known here"},
+		{"(?<host>x++) (?<clock>.*) (?<event>.*)\n\n", "a repetition is repeated"},
+		{"(?<host>x{2,3}*) (?<clock>.*) (?<event>.*)\n\n", "a repetition is repeated"},
+		{"(?<host>|*) (?<clock>.*) (?<event>.*)\n\n", "nothing is repeated by a *"},
+		{"(?<host>x{2,3}?) (?<clock>.*) (?<event>.*)\n\n", "}? takes as little as it can"},
+		{"(?<host>x*y{99999999999999999999}) (?<clock>.*) (?<event>.*)\n\n", "more than 1000 repetitions"},
+		{"(?<host>x\\", "line 1: the file ends within a line"},
+		{"(?<host>x\\\n\n", "line 1: not a format known here: \\  has no meaning here"},
+		{"(?<host>x{600}y{3,401}) (?<clock>.*) (?<event>.*)\n\n", "more than 1000 repetitions"},
 		{"(?<host>.* (?<clock>.*) (?<event>.*)\n\n", "line 1: not a format known here"},
 		{"(?<host>.*) (?<clock>.*)\\n(?<event>.*)\n(?<trace>\n", "line 2: not a format known here"},
 		{GOVECTOR "w {\"w\":1}\n", "line 3: an event begins, and the file ends"},
@@ -447,6 +460,7 @@ START_TEST(files_that_are_wrong)
 		{GOVECTOR "w {\"w\":1}\nx\nw {\"w\":1}\ny\n",
 		 "line 5: w has its event 1 a second time; the first is in line 3"},
 		{GOVECTOR "w {\"w\":1, \"v\":1}\nx\n", "line 3: an entry names event 1 of v, which does not exist"},
+		{GOVECTOR "w {\"w\":1, \"v\\n\":1}\nx\n", "line 3: an entry names event 1 of v?, which does not exist"},
 		{GOVECTOR "w {\"w\":1, \"v\":2}\nx\nv {\"v\":1}\ny\n",
 		 "line 3: an entry names event 2 of v, which does not exist"},
 		/* what ShiViz lets pass: b knows a's second event and not what that knew */

@@ -111,6 +111,9 @@ check_registry() {
 		if [[ ${path//\//_}_ != "${symbol}_"* ]]; then
 			complain "$file: the file's name and scenario_$symbol differ"
 		fi
+		if (($(sed '/\*\//q' "$file" | grep -cE '^ \* (Claim|Method|Expect|Not shown) ') != 4)); then
+			complain "$file: the comment at its head has no Claim, Method, Expect and Not shown, once each"
+		fi
 		if [[ $(grep -cx "$symbol" <<<"$registered") != 1 ]]; then
 			complain "$file: scenario_$symbol is not on exactly one line of scenarios/registry.h"
 		fi

@@ -19,7 +19,8 @@ lay_out_clean_tree() {
 	printf '#include "base.h"\n#include "history.h"\n' >harness/oracle.c
 	printf '#include <libpq-fe.h>\n#include "session.h"\n' >harness/session.c
 	printf '#include "like.h"\n#include "session.h"\n' >systems/like/like.c
-	printf '#include "like.h"\n\nconst Scenario scenario_32_k = {\n\t.id = "32-K",\n};\n' >scenarios/32/k_kill9.c
+	printf '/*\n * 32-K  x\n *\n * Claim      x\n * Method     x\n * Expect     x\n * Not shown  x\n */\n' >scenarios/32/k_kill9.c
+	printf '#include "like.h"\n\nconst Scenario scenario_32_k = {\n\t.id = "32-K",\n};\n' >>scenarios/32/k_kill9.c
 	printf 'SCENARIO(32_k)\n' >scenarios/registry.h
 	printf '#!/usr/bin/env bash\necho "$1"\n' >tests/x.sh
 	printf '{}\n' >deps/package-lock.json
@@ -54,6 +55,7 @@ expect_red layers 'no folder it may look into' cli/main.c '#include "nowhere.h"\
 
 expect_red registry 'not on exactly one line' scenarios/32/z_new.c 'const Scenario scenario_32_z = {\n\t.id = "32-Z",\n};\n'
 expect_red registry 'not on exactly one line' scenarios/registry.h 'SCENARIO(32_k)\n'
+expect_red registry 'no Claim, Method, Expect and Not shown' scenarios/32/z_new.c 'const Scenario scenario_32_z = {\n\t.id = "32-Z",\n};\n'
 expect_red registry 'no file defines' scenarios/registry.h 'SCENARIO(32_y)\n'
 expect_red registry 'used twice' scenarios/32/k_again.c 'const Scenario scenario_32_k = {\n\t.id = "32-K",\n};\n'
 expect_red registry '.id and scenario_32_z differ' scenarios/32/z_new.c 'const Scenario scenario_32_z = {\n\t.id = "32-Y",\n};\n'

@@ -21,6 +21,12 @@ expect() { # code, pattern, argument...
 expect 0 '* events in 12 executions, every clock is right' trace check "$evidence/32/trace.shiviz"
 expect 0 '* events in * executions, every clock is right' trace check "$evidence/33/trace.shiviz"
 
+# What a case's file tells at its head is on record, and so on the page.
+grep -q '"method":"like-consumer as a process of its own, .*"not_shown":"Power loss (L3)\. ' "$evidence/32/results.json" || {
+	echo 'trace.sh: results.json does not tell the method of 32-K' >&2
+	exit 1
+}
+
 # The same file, damaged: an event is taken out, one is cut short, a clock forgets.
 sed '5,6d' "$evidence/32/trace.shiviz" >"$folder/hole"
 expect 2 '*hole: line *' trace check "$folder/hole"

@@ -11,8 +11,10 @@ char *
 results_entry(const EvidenceCase *about, LiveCase *live, Result result, const char *reason, int64_t duration_ms)
 {
 	json_t *entry = json_object();
-	const char *texts[][2] = {{"id", about->id},     {"title", about->title},         {"claim", about->claim},
-							  {"kind", about->kind}, {"guarantee", about->guarantee}, {"observed", about->observed}};
+	const char *texts[][2] = {
+		{"id", about->id},         {"title", about->title},         {"claim", about->claim},
+		{"kind", about->kind},     {"guarantee", about->guarantee}, {"observed", about->observed},
+		{"method", about->method}, {"expect", about->expect},       {"not_shown", about->not_shown}};
 	char *text;
 
 	for (size_t i = 0; i < LENGTH_OF(texts); i++)

@@ -565,6 +565,19 @@ compare_starts(const void *a, const void *b)
 	return x->index - y->index;
 }
 
+static const ScenarioTale *
+tale_of(const RunnerConfig *config, const Scenario *scenario)
+{
+	static const ScenarioTale none = {0};
+	const ScenarioTale *tale = config->tales;
+
+	while (tale != NULL && tale->id != NULL && strcmp(tale->id, scenario->id) != 0)
+	{
+		tale++;
+	}
+	return tale != NULL && tale->id != NULL ? tale : &none;
+}
+
 static void
 plan(Runner *runner, const Scenario *const *scenarios, int count)
 {
@@ -577,6 +590,7 @@ plan(Runner *runner, const Scenario *const *scenarios, int count)
 	for (int i = 0; i < runner->run_count; i++)
 	{
 		const Scenario *scenario = scenarios[i % count];
+		const ScenarioTale *tale = tale_of(runner->config, scenario);
 
 		runner->runs[i].scenario = scenario;
 		runner->runs[i].index = i;
@@ -589,7 +603,10 @@ plan(Runner *runner, const Scenario *const *scenarios, int count)
 										  .kind = scenario->kind,
 										  .repetition = i / count + 1,
 										  .guarantee = scenario->guarantee,
-										  .observed = scenario->observed};
+										  .observed = scenario->observed,
+										  .method = tale->method,
+										  .expect = tale->expect,
+										  .not_shown = tale->not_shown};
 	}
 	if (runner->config->jobs > 1)
 	{

@@ -51,6 +51,7 @@ typedef struct
 
 static bool fail(Check *check, size_t line, const char *format, ...) PRINTF_LIKE(3, 4);
 
+/* The reason is one line, whatever the file's names are. */
 static bool
 fail(Check *check, size_t line, const char *format, ...)
 {
@@ -60,6 +61,10 @@ fail(Check *check, size_t line, const char *format, ...)
 	va_start(args, format);
 	text_append_va(check->why, format, args);
 	va_end(args);
+	for (char *at = check->why->data; *at != '\0'; at++)
+	{
+		*at = (unsigned char) *at < ' ' || *at == 0x7f ? '?' : *at;
+	}
 	return false;
 }
 
@@ -546,28 +551,23 @@ line_at(const Text *text, const char *place)
 }
 
 bool
-trace_check_file(const char *path, const TraceVisit *visit, void *context, Text *why, size_t *executions,
+trace_check_text(const Text *text, const TraceVisit *visit, void *context, Text *why, size_t *executions,
 				 size_t *events)
 {
-	Text text = {0};
 	Check check = {.visit = visit, .context = context, .line = 1, .why = why};
 	const char *zero;
 	bool holds = false;
 
-	if (!file_read(path, &text))
-	{
-		return false;
-	}
-	check.at = text_get(&text);
-	check.end = check.at + text.length;
-	zero = memchr(check.at, '\0', text.length);
+	check.at = text_get(text);
+	check.end = check.at + text->length;
+	zero = memchr(check.at, '\0', text->length);
 	if (zero != NULL)
 	{
-		(void) fail(&check, line_at(&text, zero), "a zero byte, where all is text");
+		(void) fail(&check, line_at(text, zero), "a zero byte, where all is text");
 	}
-	else if (text.length > 0 && check.end[-1] != '\n')
+	else if (text->length > 0 && check.end[-1] != '\n')
 	{
-		(void) fail(&check, line_at(&text, check.end), "the file ends within a line: it was cut short");
+		(void) fail(&check, line_at(text, check.end), "the file ends within a line: it was cut short");
 	}
 	else
 	{
@@ -580,8 +580,18 @@ trace_check_file(const char *path, const TraceVisit *visit, void *context, Text 
 	free(check.labels);
 	free(check.entries);
 	free(check.hosts);
-	text_free(&text);
 	*executions = check.executions;
 	*events = check.events;
+	return holds;
+}
+
+bool
+trace_check_file(const char *path, const TraceVisit *visit, void *context, Text *why, size_t *executions,
+				 size_t *events)
+{
+	Text text = {0};
+	bool holds = file_read(path, &text) && trace_check_text(&text, visit, context, why, executions, events);
+
+	text_free(&text);
 	return holds;
 }

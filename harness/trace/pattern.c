@@ -8,6 +8,9 @@
 
 #include "pattern.h"
 
+#define BYTES_MAX 2000 /* of a regular expression */
+#define REPETITIONS_MAX 1000
+
 /* One that a repetition follows. */
 static bool
 is_count(const char *at)
@@ -104,41 +107,105 @@ add_group(const char **at, Pattern *pattern, Text *posix, Text *why)
 	return true;
 }
 
+/* How often what stands before `at` is repeated at the most, which ends at one too many; 0 where `at` begins no repetition. */
+static int64_t
+repetition(const char *at)
+{
+	int64_t most = 1;
+
+	if (*at != '{' || !is_count(at + 1))
+	{
+		return *at == '*' || *at == '+' || *at == '?';
+	}
+	for (at++; *at != '}'; at++)
+	{
+		int64_t count = strtoll(at, NULL, 10);
+
+		most = isdigit((unsigned char) *at) && count > most ? count : most;
+	}
+	return most > REPETITIONS_MAX ? REPETITIONS_MAX + 1 : most;
+}
+
+/*
+ * The C library writes out what is repeated, and follows every way through it: a few characters may take all memory, or
+ * for ever. What descriptions of lines need is a repetition of one character or class, and a group that may be missing.
+ */
+static bool
+add_repetition(const char **at, char before, int64_t *repetitions, Text *posix, Text *why)
+{
+	size_t length = **at == '{' ? strcspn(*at, "}") + 1 : 1;
+
+	*repetitions += repetition(*at);
+	if (before == ')' && **at != '?')
+	{
+		text_append(why, "a repeated group is not known here");
+	}
+	else if (before == '\0' || before == '*')
+	{
+		text_append(why, before == '*' ? "a repetition is repeated" : "nothing is repeated by a %c", **at);
+	}
+	else if ((*at)[length] == '?')
+	{
+		text_append(why, "%c? takes as little as it can, which is not known here", (*at)[length - 1]);
+	}
+	else if (*repetitions > REPETITIONS_MAX)
+	{
+		text_append(why, "more than %d repetitions", REPETITIONS_MAX);
+	}
+	else
+	{
+		text_append_bytes(posix, *at, length);
+		*at += length;
+		return true;
+	}
+	return false;
+}
+
+/* Anything else, and what a repetition behind it would repeat. */
+static bool
+add_part(const char **at, bool *in_class, char *before, Pattern *pattern, Text *posix, Text *why)
+{
+	if (**at == '\\')
+	{
+		*before = 'x';
+		*at += 2;
+		return add_escape((*at)[-1], *in_class, pattern, posix, why);
+	}
+	if (!*in_class && **at == '(')
+	{
+		*before = '\0';
+		return add_group(at, pattern, posix, why);
+	}
+	*before = strchr("|^$", **at) != NULL ? '\0' : **at == ')' ? ')' : 'x';
+	*in_class = *in_class ? **at != ']' : **at == '[';
+	/* A brace that begins no repetition is one of the text. */
+	text_append(posix, !*in_class && **at == '{' ? "\\{" : "%c", **at);
+	(*at)++;
+	return true;
+}
+
 static bool
 translate(const char *javascript, Pattern *pattern, Text *posix, Text *why)
 {
+	const char *at = javascript;
+	int64_t repetitions = 0;
+	char before = '\0'; /* nothing; ')' for a group, '*' for a repetition, else what may be repeated */
 	bool in_class = false;
+	bool known = true;
 
-	for (const char *at = javascript; *at != '\0';)
+	while (known && *at != '\0')
 	{
-		if (*at == '\\')
+		if (!in_class && repetition(at) > 0)
 		{
-			if (!add_escape(at[1], in_class, pattern, posix, why))
-			{
-				return false;
-			}
-			at += 2;
-			continue;
+			known = add_repetition(&at, before, &repetitions, posix, why);
+			before = '*';
 		}
-		if (!in_class && *at == '(')
+		else
 		{
-			if (!add_group(&at, pattern, posix, why))
-			{
-				return false;
-			}
-			continue;
+			known = add_part(&at, &in_class, &before, pattern, posix, why);
 		}
-		if (!in_class && strchr("*+?}", *at) != NULL && at[1] == '?')
-		{
-			text_append(why, "%c? takes as little as it can, which is not known here", *at);
-			return false;
-		}
-		in_class = in_class ? *at != ']' : *at == '[';
-		/* A brace that begins no repetition is one of the text. */
-		text_append(posix, !in_class && *at == '{' && !is_count(at + 1) ? "\\{" : "%c", *at);
-		at++;
 	}
-	return true;
+	return known;
 }
 
 bool
@@ -150,7 +217,11 @@ pattern_compile(const char *javascript, Pattern *pattern, Text *why)
 
 	*pattern = (Pattern){.lines = 1};
 	text_append(&posix, "^");
-	if (translate(javascript, pattern, &posix, why))
+	if (strlen(javascript) > BYTES_MAX)
+	{
+		text_append(why, "it has more than %d bytes", BYTES_MAX);
+	}
+	else if (translate(javascript, pattern, &posix, why))
 	{
 		text_append(&posix, "$");
 		error = regcomp(&pattern->regex, text_get(&posix), REG_EXTENDED | REG_NEWLINE);

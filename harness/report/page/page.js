@@ -24,7 +24,8 @@ function caseBody(run, entry) {
 	const traces = run.traces.filter(trace => [caseName(entry), `${entry.id}#${entry.repetition}`].includes(trace.label) ||
 		(trace.label === '' && run.cases.length === 1));
 	const parts = [
-		pairs([['claim', entry.claim], ['method', entry.kind], ['guarantee', entry.guarantee], ['observed in', entry.observed],
+		pairs([['claim', entry.claim], ['kind', entry.kind], ['method', entry.method], ['expected', entry.expect],
+			['guarantee', entry.guarantee], ['observed in', entry.observed], ['not shown', entry.not_shown],
 			['reason', entry.reason], ...entry.faults.map(fault => ['fault', fault.text])]),
 		failed.length ? [el('h3', 'What failed'), table('.story', CHECK_HEADINGS, failed.map(checkRow))] : null,
 		traces.map(trace => diagram(trace)),
