@@ -251,7 +251,7 @@ build_failed() { # log
 
 # --- one call ---
 
-# Sets major, and whether a server and a client are needed at all; options are judged by the lab itself.
+# Sets major, whether a server is needed at all, and what else some cases want; options are judged by the lab itself.
 read_options() {
 	local argument last='' clocks=false others=false
 	for argument; do
@@ -262,7 +262,10 @@ read_options() {
 		esac
 		case $argument in
 			--pg=*) major=${argument#*=} ;;
-			isolation | isolation/* | all) wants_client=true ;;
+			isolation | isolation/*) wants+=(client) ;;
+			scale | scale/relay*) wants+=(redis) ;;
+			mutants) wants+=(redis) ;;
+			all) wants+=(client redis) ;;
 			--pg-bin | --pg-bin=* | --server | --server=* | --help | -h) wants_server=false ;;
 		esac
 		if [[ $last == --pg ]]; then
@@ -333,7 +336,7 @@ command=${1-help}
 major=${COUNTERPROOF_PG:-16}
 pg_bin=''
 wants_server=true
-wants_client=false
+wants=()
 more_scripts=()
 if [[ $command == list || $command == trace || $command == help || $command == report || $command == counters || $command == isolationtester || -n ${COUNTERPROOF_SERVER-}${COUNTERPROOF_PG_BIN-} ]]; then
 	wants_server=false
@@ -360,7 +363,7 @@ export COUNTERPROOF_COMMIT
 case $command in
 	test)
 		more_scripts=(browser)
-		prepare build test client npm
+		prepare build test client redis npm
 		build_tree asan "$build/asan"
 		build_tree tsan "$build/tsan"
 		build_tree dev "$build/dev"
@@ -391,8 +394,8 @@ case $command in
 		;;
 	*)
 		prepare build
-		if $wants_client && [[ $command != list && $command != report ]]; then
-			want client
+		if ((${#wants[@]})) && [[ $command != list && $command != report ]]; then
+			want "${wants[@]}"
 		fi
 		build_tree release "$build"
 		exec 9>&-

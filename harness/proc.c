@@ -485,13 +485,14 @@ end_decode(int status)
 	return (ProcessEnd){.how = ENDED_EXIT, .code = WEXITSTATUS(status)};
 }
 
-/* A program has not ended before the status of its held thread was taken. */
+/* A program has not ended before the status of its held thread was taken; that of the first one is the program's. */
 static void
 held_collect(Process *process)
 {
 	int status = 0;
 
-	if (process->held != 0 && waitpid(process->held, &status, __WALL | WNOHANG) == process->held &&
+	if (process->held != 0 && process->held != process->pid &&
+		waitpid(process->held, &status, __WALL | WNOHANG) == process->held &&
 		(WIFEXITED(status) || WIFSIGNALED(status)))
 	{
 		process->held = 0;

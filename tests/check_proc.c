@@ -218,6 +218,34 @@ START_TEST(kill_confirms_its_cause)
 }
 END_TEST
 
+/* 't': stopped by a tracer. */
+static bool
+is_held(pid_t pid)
+{
+	ProcessStatus status;
+
+	return process_status(pid, &status) && status.state == 't';
+}
+
+START_TEST(a_held_thread_stands_until_the_kill)
+{
+	Process *process = start_shell("echo ready; while :; do :; done");
+
+	ck_assert(process_await_line(process, "ready", soon()));
+	ck_assert(!process_hold_thread(process, "nothing"));
+	assert_last_error_has("has no thread nothing");
+	ck_assert(process_hold_thread(process, "sh"));
+	ck_assert(is_held(process_pid(process)));
+	ck_assert(process_kill(process, SIGKILL, soon()));
+	process_free(process);
+
+	process = start_shell("echo ready; while :; do :; done");
+	ck_assert(process_await_line(process, "ready", soon()));
+	ck_assert(process_hold_thread(process, "sh"));
+	process_free(process);
+}
+END_TEST
+
 START_TEST(kill_of_an_ended_program_is_refused)
 {
 	Process *process = start_shell("exit 0");
@@ -688,6 +716,7 @@ main(void)
 	tcase_add_test(tcase, a_program_that_never_stops_printing);
 	tcase_add_test(tcase, writing_to_a_program_that_has_gone);
 	tcase_add_test(tcase, kill_confirms_its_cause);
+	tcase_add_test(tcase, a_held_thread_stands_until_the_kill);
 	tcase_add_test(tcase, kill_of_an_ended_program_is_refused);
 	tcase_add_test(tcase, ends_are_decoded);
 	tcase_add_test(tcase, freeing_ends_the_program);

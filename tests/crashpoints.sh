@@ -19,9 +19,17 @@ concurrent: setsid crash-client "SELECT pg_sleep(0.2)"
 invariants: [{name: once, sql: SELECT count(*) FROM done HAVING count(*) <> 1}]
 END
 
+# A Redis that outlives the program that started it, in a session of its own.
+cat >"$work/redis.yaml" <<'END'
+setup: CREATE TABLE done (id int PRIMARY KEY)
+program: redis-up redis && crash-client BEGIN "INSERT INTO done VALUES (1) ON CONFLICT DO NOTHING" COMMIT
+invariants: [{name: once, sql: SELECT count(*) FROM done HAVING count(*) <> 1}]
+END
+file=$work/insert.yaml
+
 # Sets pid to a run that was given so long. A shell has what it runs aside ignore SIGINT, a run that has not begun, too.
 begin() { # seconds
-	env --default-signal=INT "$program" crashpoints "$work/insert.yaml" --jobs 2 --color never >"$work/out" 2>"$work/err" </dev/null &
+	env --default-signal=INT "$program" crashpoints "$file" --jobs 2 --color never >"$work/out" 2>"$work/err" </dev/null &
 	pid=$!
 	for _ in {1..500}; do # until the program is there, and SIGINT is no longer ignored
 		[[ $(cat "/proc/$pid/comm" 2>/dev/null) == counterproof ]] && break
@@ -64,6 +72,12 @@ for moment in 0.3 0.7 1.5 2.5; do
 		wait "$pid"
 	fi
 	expect_quiet "a worker killed after $moment s" 5
+done
+
+file=$work/redis.yaml
+for moment in 0.7 1.2 1.7 2.5; do
+	strike INT "$moment" 130
+	strike KILL "$moment" 137
 done
 
 exit $((failures > 0))

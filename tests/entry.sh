@@ -95,6 +95,9 @@ echo 'cmd:no-such-program  client  no-deb  no-rpm  no-brew  for this test' >>"$t
 expect 'what one case needs is asked for' 4 '*apt-get install*no-deb*run.sh: going on*PID=*' 33 isolation
 expect 'and only once' 4 'PID=*' isolation/psql
 expect 'and by nobody else' 4 'PID=*' 32
+echo 'cmd:no-such-server  redis  no-redis  no-rpm  no-brew  for this test' >>"$tree/deps/packages.txt"
+expect 'and what another one does' 4 '*apt-get install*no-redis*run.sh: going on*PID=*' 32 scale/relay
+expect 'but not by the rest of its suite' 4 'PID=*' scale/sequencer
 mv "$scratch/packages.txt" "$tree/deps/packages.txt"
 rm -r "$COUNTERPROOF_CACHE"
 expect 'an emptied cache is filled again' 4 'run.sh: installing page *PID=*' 32

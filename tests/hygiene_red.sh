@@ -51,6 +51,7 @@ expect_red layers 'a system knows' systems/like/like.c '#include "cluster.h"\n'
 expect_red layers 'a system knows' systems/like/like.c '#include "other.h"\n'
 expect_red layers 'the judge knows' harness/oracle.c '#include "session.h"\n'
 expect_red layers 'only user of libpq' systems/like/like.c '#include <libpq-fe.h>\n'
+expect_red layers 'only user of it' harness/cluster.c '#include <hiredis/hiredis.h>\n'
 expect_red layers 'no folder it may look into' cli/main.c '#include "nowhere.h"\n'
 
 expect_red registry 'not on exactly one line' scenarios/32/z_new.c 'const Scenario scenario_32_z = {\n\t.id = "32-Z",\n};\n'

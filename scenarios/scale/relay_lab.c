@@ -84,19 +84,21 @@ Process *
 start_relay(RelayLab *lab, const char *pause)
 {
 	Words words = words_of(lab, steps()->relay, pause);
+	ProcessSpec spec = {.argv = words.words};
 
-	return scene_start(lab->scene, &(ProcessSpec){.argv = words.words});
+	return scene_start(lab->scene, &spec);
 }
 
 Process *
 start_consumer(RelayLab *lab, const char *name, const char *claim_idle_ms, const char *pause)
 {
 	Words words = words_of(lab, steps()->stream_consumer, pause);
+	ProcessSpec spec = {.argv = words.words};
 
 	add_option(&words, "--name", name);
 	add_option(&words, "--claim-idle", claim_idle_ms);
 	add_option(&words, "--patience", PATIENCE_MS);
-	return scene_start(lab->scene, &(ProcessSpec){.argv = words.words});
+	return scene_start(lab->scene, &spec);
 }
 
 bool

@@ -218,3 +218,25 @@ like_totals_describe(const LikeTotals *totals, Text *text)
 	text_append(text, "applied=%" PRId64 " covered=%" PRId64 " dup=%" PRId64 " watermark=%" PRId64, totals->applied,
 				totals->covered, totals->dup, totals->watermark);
 }
+
+bool
+like_tables_logged(Session *session, bool *logged)
+{
+	SqlResult *rows;
+
+	if (!session_query(session, &rows,
+					   "SELECT oid::regclass FROM pg_class WHERE relpersistence <> 'p' "
+					   "AND oid IN ('processed_event'::regclass, 'counter_watermark'::regclass)",
+					   NO_ARGS))
+	{
+		return false;
+	}
+	*logged = sql_rows(rows) == 0;
+	for (int row = 0; row < sql_rows(rows); row++)
+	{
+		report_error("table %s is not logged: a crash would empty it, and events would be counted again",
+					 sql_text(rows, row, 0));
+	}
+	sql_free(rows);
+	return true;
+}

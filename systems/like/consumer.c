@@ -7,6 +7,7 @@
  * over all that matters and an environment without them.
  */
 #include "consumer.h"
+#include "like_private.h"
 #include "point.h"
 
 #include <errno.h>
@@ -125,32 +126,6 @@ offset_possible(Session *session, const OffsetFile *file, bool *possible)
 					 ": it belongs to another outbox",
 					 file->path, file->offset, last);
 	}
-	return true;
-}
-
-/*
- * A crash empties an unlogged table. Without its registrations an event counts again, and no lag tells; without its
- * watermark nobody knows what was processed.
- */
-static bool
-tables_logged(Session *session, bool *logged)
-{
-	SqlResult *rows;
-
-	if (!session_query(session, &rows,
-					   "SELECT oid::regclass FROM pg_class WHERE relpersistence <> 'p' "
-					   "AND oid IN ('processed_event'::regclass, 'counter_watermark'::regclass)",
-					   NO_ARGS))
-	{
-		return false;
-	}
-	*logged = sql_rows(rows) == 0;
-	for (int row = 0; row < sql_rows(rows); row++)
-	{
-		report_error("table %s is not logged: a crash would empty it, and events would be counted again",
-					 sql_text(rows, row, 0));
-	}
-	sql_free(rows);
 	return true;
 }
 
@@ -276,7 +251,7 @@ consume_in_session(Session *session, const Options *options, OffsetFile *file, c
 	bool logged, possible;
 	bool ok;
 
-	if (!tables_logged(session, &logged) || !offset_possible(session, file, &possible))
+	if (!like_tables_logged(session, &logged) || !offset_possible(session, file, &possible))
 	{
 		return EXIT_CODE_BROKEN;
 	}

@@ -10,6 +10,12 @@ extern SqlStatus like_try_deliver(Session *session, const int64_t *seqs, size_t 
 /* Pull from above `after` and deliver until nothing is left. Adds to *totals. */
 extern bool like_drain_from(Session *session, int64_t after, int64_t batch_size, LikeTotals *totals) MUST_CHECK;
 
+/*
+ * A crash empties an unlogged table. Without its registrations an event counts again, and no lag tells; without its
+ * watermark nobody knows what was processed. *logged is false when one is unlogged, which is reported. false: reported.
+ */
+extern bool like_tables_logged(Session *session, bool *logged) MUST_CHECK;
+
 /* Report what went wrong with `what`, from a status that is not SQL_OK and the session's error. */
 extern void like_report(const Session *session, SqlStatus status, const char *what);
 

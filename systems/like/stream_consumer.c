@@ -1,4 +1,5 @@
 #include "stream_consumer.h"
+#include "like_private.h"
 #include "point.h"
 #include "relay.h"
 #include "stream_options.h"
@@ -175,6 +176,26 @@ say_end(const StreamConsumer *consumer, bool drained, int64_t pending)
 	return !said ? EXIT_CODE_BROKEN : drained ? EXIT_CODE_PASS : EXIT_CODE_INCONCLUSIVE;
 }
 
+static ExitCode
+consume_in_session(StreamConsumer *consumer, const StreamSteps *steps, const char *socket)
+{
+	bool logged, drained, done;
+	int64_t pending = 0;
+
+	if (!like_tables_logged(consumer->session, &logged))
+	{
+		return EXIT_CODE_BROKEN;
+	}
+	if (!logged)
+	{
+		return EXIT_CODE_USAGE;
+	}
+	consumer->redis = redis_open(socket);
+	done = consumer->redis != NULL && stream_consume(consumer, steps, &drained, &pending);
+	redis_close(consumer->redis);
+	return done ? say_end(consumer, drained, pending) : EXIT_CODE_BROKEN;
+}
+
 ExitCode
 stream_consumer_main(int argc, char **argv, const StreamSteps *steps)
 {
@@ -182,9 +203,7 @@ stream_consumer_main(int argc, char **argv, const StreamSteps *steps)
 	static const StreamProgram program = {.usage = USAGE, .points = points, .consumes = true};
 	StreamConsumer consumer = {.reader = {.stream = RELAY_STREAM, .group = RELAY_GROUP}};
 	StreamOptions options;
-	bool drained = false;
-	int64_t pending = 0;
-	bool done;
+	ExitCode code;
 
 	streams_hold();
 	notice_set_prefix("like-stream-consumer");
@@ -197,9 +216,7 @@ stream_consumer_main(int argc, char **argv, const StreamSteps *steps)
 	consumer.claim_idle_ms = options.claim_idle_ms;
 	consumer.patience_ms = options.patience_ms;
 	consumer.session = session_open(options.conninfo, "like-stream-consumer");
-	consumer.redis = consumer.session != NULL ? redis_open(options.redis) : NULL;
-	done = consumer.redis != NULL && stream_consume(&consumer, steps, &drained, &pending);
-	redis_close(consumer.redis);
+	code = consumer.session != NULL ? consume_in_session(&consumer, steps, options.redis) : EXIT_CODE_BROKEN;
 	session_close(consumer.session);
-	return done ? say_end(&consumer, drained, pending) : EXIT_CODE_BROKEN;
+	return code;
 }
