@@ -18,6 +18,10 @@ relay_lab(Scene *scene)
 	RelayLab lab = {.scene = scene, .redis = scene_redis(scene)};
 
 	lab.lab = like_lab(scene, RELAY_ITEMS);
+	if (design()->own_events)
+	{
+		scene_skip(scene, "design %s has no order of events over all items", design()->name);
+	}
 	return lab;
 }
 

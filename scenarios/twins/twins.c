@@ -774,6 +774,8 @@ const Twin twins[] = {
 	{.id = NULL},
 };
 
+#define NO_STREAM "its events have no order over all items, so it has no relay to a stream"
+
 /* What a design has in the place of a twin's guard. */
 static const struct
 {
@@ -793,6 +795,14 @@ static const struct
 	{"wal", "M30", "its write path locks the fact row and nothing else, so there is no order to break"},
 	{"wal", "M23", "its lag is counted, and is no difference of two numbers that are read one after the other"},
 	{"wal", "M25c", "nothing in 33-A conflicts on it, so no COMMIT there answers ROLLBACK"},
+	{"per-item", "T01", NO_STREAM},
+	{"per-item", "T02", NO_STREAM},
+	{"per-item", "T03", NO_STREAM},
+	{"per-item", "T04", NO_STREAM},
+	{"wal", "T01", NO_STREAM},
+	{"wal", "T02", NO_STREAM},
+	{"wal", "T03", NO_STREAM},
+	{"wal", "T04", NO_STREAM},
 	{"sequencer", "M25c", "nothing in 33-A conflicts on it, so no COMMIT there answers ROLLBACK"},
 };
 

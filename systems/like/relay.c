@@ -21,9 +21,7 @@ look(Relay *relay)
 	int64_t last_event;
 
 	if (!redis_stream_last(relay->redis, RELAY_STREAM, &relay->last) ||
-		!session_query(relay->session, &rows,
-					   "SELECT s.last, w.applied_upto FROM like_seq s, counter_watermark w WHERE s.id = 1 AND w.id = 1",
-					   NO_ARGS))
+		!session_query(relay->session, &rows, "SELECT last, watermark FROM like_stream_position()", NO_ARGS))
 	{
 		return false;
 	}

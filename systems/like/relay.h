@@ -4,7 +4,8 @@
  * What it has published is not remembered: each batch begins above the stream's last number, asked anew, or above the watermark
  * where that is higher, and goes into the stream in one step that demands the same last number still. So a tail that Redis
  * lost is published again, an emptied stream begins above the watermark, any number of relays may run, and none leaves a
- * hole. What it needs from a design: numbers that rise in the order in which like_pull() gives them, as row and sequencer have.
+ * hole. What it needs from a design are numbers that rise in the order in which like_pull() gives them, as row and sequencer
+ * have; another design refuses.
  */
 #ifndef COUNTERPROOF_RELAY_H
 #define COUNTERPROOF_RELAY_H

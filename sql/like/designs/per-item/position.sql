@@ -44,3 +44,12 @@ BEGIN
 	UPDATE counter_watermark SET applied_upto = 0;
 END
 $$;
+
+CREATE OR REPLACE FUNCTION like_stream_position(OUT last bigint, OUT watermark bigint)
+LANGUAGE plpgsql STABLE
+AS $$
+BEGIN
+	RAISE EXCEPTION 'events have no order over all items, and cannot be published to one stream'
+		USING ERRCODE = 'feature_not_supported';
+END
+$$;
