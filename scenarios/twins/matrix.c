@@ -67,7 +67,7 @@ typedef struct
 	int next;    /* the next to start */
 	int running; /* programs */
 	int told;    /* rows that stand in the evidence */
-	int caught, survived, broken;
+	int caught, survived, skipped, broken;
 	bool system_green, canary_survived;
 } Matrix;
 
@@ -402,6 +402,15 @@ red_cells(const Matrix *matrix, const Row *row)
 	return red;
 }
 
+/* The case that is to catch it says that it is not for this machine: nothing is known of the twin. */
+static bool
+is_skipped(const Row *row)
+{
+	int column = row->twin == NULL || row->canary ? -1 : column_of(row->cases, row->twin->caught_in);
+
+	return column >= 0 && row->cells[column].state == CELL_SKIPPED;
+}
+
 static bool
 tell_verdict(Matrix *matrix, int index)
 {
@@ -441,9 +450,10 @@ print_row(const Row *row, bool holds)
 	const Cell *cell = deciding_cell(row);
 
 	printf("%-8s %-9s %3" PRId64 ".%02d s  ", row->id,
-		   !row->recorded ? "BROKEN"
-		   : holds        ? "ok"
-						  : "NOT OK",
+		   !row->recorded    ? "BROKEN"
+		   : is_skipped(row) ? "SKIP"
+		   : holds           ? "ok"
+							 : "NOT OK",
 		   row->duration_ms / 1000, (int) (row->duration_ms % 1000 / 10));
 	if (row->twin == NULL)
 	{
@@ -456,6 +466,10 @@ print_row(const Row *row, bool holds)
 	else if (cell != NULL)
 	{
 		printf("%s: %s: %s\n", row->twin->wrong, row->twin->caught_in, cell->first);
+	}
+	else if (is_skipped(row))
+	{
+		printf("%s: %s is skipped\n", row->twin->wrong, row->twin->caught_in);
 	}
 	else
 	{
@@ -479,14 +493,19 @@ tell_row(Matrix *matrix, int index)
 	if (row->recorded)
 	{
 		tell_cells(matrix, index);
-		holds = tell_verdict(matrix, index);
+		holds = !is_skipped(row) && tell_verdict(matrix, index);
 	}
 	matrix->broken += !row->recorded;
+	matrix->skipped += is_skipped(row);
 	evidence_case_end(matrix->evidence, index,
-					  !row->recorded ? RESULT_BROKEN
-					  : holds        ? RESULT_PASS
-									 : RESULT_FAIL,
-					  row->recorded ? NULL : "its program did not record what it found", row->duration_ms);
+					  !row->recorded    ? RESULT_BROKEN
+					  : is_skipped(row) ? RESULT_SKIP
+					  : holds           ? RESULT_PASS
+										: RESULT_FAIL,
+					  !row->recorded    ? "its program did not record what it found"
+					  : is_skipped(row) ? "the case that catches it is skipped"
+										: NULL,
+					  row->duration_ms);
 	print_row(row, holds);
 }
 
@@ -599,6 +618,7 @@ static void
 tell_matrix(Matrix *matrix)
 {
 	int index = matrix->row_count;
+	int judged = matrix->config->twin_count - matrix->skipped;
 	char expected[16];
 	char actual[16];
 
@@ -612,12 +632,11 @@ tell_matrix(Matrix *matrix)
 		printf("%-7s%s\n", i < 0 ? "" : matrix->rows[i].id, text_get(&line));
 		text_free(&line);
 	}
-	snprintf(expected, sizeof(expected), "%d", matrix->config->twin_count);
+	snprintf(expected, sizeof(expected), "%d", judged);
 	snprintf(actual, sizeof(actual), "%d", matrix->caught);
-	say(matrix, index, matrix->caught == matrix->config->twin_count ? LINE_PASS : LINE_FAIL, expected, actual,
+	say(matrix, index, matrix->caught == judged ? LINE_PASS : LINE_FAIL, expected, actual,
 		"twins caught by the check that they name");
-	evidence_case_end(matrix->evidence, index, matrix->caught == matrix->config->twin_count ? RESULT_PASS : RESULT_FAIL,
-					  NULL, 0);
+	evidence_case_end(matrix->evidence, index, matrix->caught == judged ? RESULT_PASS : RESULT_FAIL, NULL, 0);
 }
 
 static void
@@ -627,6 +646,10 @@ conclude(Matrix *matrix)
 
 	text_append(&text, "caught=%d survived=%d canary=%s%s", matrix->caught, matrix->survived,
 				matrix->canary_survived ? "survived" : "caught", matrix->system_green ? "" : " system=red");
+	if (matrix->skipped > 0)
+	{
+		text_append(&text, " skipped=%d", matrix->skipped);
+	}
 	if (matrix->broken > 0)
 	{
 		text_append(&text, " broken=%d", matrix->broken);
@@ -754,7 +777,11 @@ run_with_evidence(Matrix *matrix)
 	{
 		return EXIT_CODE_FAIL;
 	}
-	return complete && closed && matrix->broken == 0 ? EXIT_CODE_PASS : EXIT_CODE_BROKEN;
+	if (!complete || !closed || matrix->broken > 0)
+	{
+		return EXIT_CODE_BROKEN;
+	}
+	return matrix->caught > 0 ? EXIT_CODE_PASS : EXIT_CODE_INCONCLUSIVE;
 }
 
 static void
