@@ -100,7 +100,8 @@
 	SCENARIO(scale_sharded) \
 	SCENARIO(scale_reading) \
 	SCENARIO(scale_rewound) \
-	SCENARIO(scale_poison)
+	SCENARIO(scale_poison) \
+	SCENARIO(scale_second_database)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

@@ -771,6 +771,32 @@ const Twin twins[] = {
 	 .caught_by = "the parked event, tried again",
 	 .design = "row"},
 
+	/* --- a second database --- */
+	{.id = "D02",
+	 .layer = "consumer",
+	 .wrong = "in the second database, what is delivered again counts again",
+	 .guard = "the second registers what it has counted, in the transaction that counts",
+	 .source = "invariant 4: each event takes effect on the count exactly once",
+	 .caught_in = "scale/second-database",
+	 .caught_by = "redelivered",
+	 .design = "row"},
+	{.id = "D03",
+	 .layer = "consumer",
+	 .wrong = "in the second database, events inside the baseline are added to it",
+	 .guard = "an event up to base_seq is COVERED",
+	 .source = "the rebuild: baseline and increments neither repeat nor miss an event",
+	 .caught_in = "scale/second-database",
+	 .caught_by = "what is below, and above again",
+	 .design = "row"},
+	{.id = "D04",
+	 .layer = "rebuild",
+	 .wrong = "in the second database, a baseline takes the place of what was applied above it",
+	 .guard = "n = C(S) and what is registered as applied above S",
+	 .source = "the rebuild: baseline and increments neither repeat nor miss an event",
+	 .caught_in = "scale/second-database",
+	 .caught_by = "installed: identity",
+	 .design = "row"},
+
 	{.id = NULL},
 };
 

@@ -63,6 +63,20 @@ like_audit_write_side(Session *session, LikeWriteAudit *result)
 	return true;
 }
 
+void
+like_read_audit_take(const SqlResult *rows, LikeReadAudit *result)
+{
+	*result = (LikeReadAudit){.last_seq = sql_int(rows, 0, 0),
+							  .watermark = sql_int(rows, 0, 1),
+							  .lag = sql_int(rows, 0, 2),
+							  .unprocessed = sql_int(rows, 0, 3),
+							  .count_mismatch_items = sql_int(rows, 0, 4),
+							  .max_abs_err = sql_int(rows, 0, 5),
+							  .exact_violations = sql_int(rows, 0, 6),
+							  .bound_violations = sql_int(rows, 0, 7),
+							  .watermark_violations = sql_int(rows, 0, 8)};
+}
+
 bool
 like_audit_read_side(Session *session, LikeReadAudit *result)
 {
@@ -75,15 +89,7 @@ like_audit_read_side(Session *session, LikeReadAudit *result)
 	{
 		return false;
 	}
-	*result = (LikeReadAudit){.last_seq = sql_int(rows, 0, 0),
-							  .watermark = sql_int(rows, 0, 1),
-							  .lag = sql_int(rows, 0, 2),
-							  .unprocessed = sql_int(rows, 0, 3),
-							  .count_mismatch_items = sql_int(rows, 0, 4),
-							  .max_abs_err = sql_int(rows, 0, 5),
-							  .exact_violations = sql_int(rows, 0, 6),
-							  .bound_violations = sql_int(rows, 0, 7),
-							  .watermark_violations = sql_int(rows, 0, 8)};
+	like_read_audit_take(rows, result);
 	sql_free(rows);
 	return true;
 }

@@ -15,6 +15,8 @@ extern bool like_drain_from(Session *session, int64_t after, int64_t batch_size,
  * watermark nobody knows what was processed. *logged is false when one is unlogged, which is reported. false: reported.
  */
 extern bool like_tables_logged(Session *session, bool *logged) MUST_CHECK;
+/* One row with the columns of like_audit_read_side(), in their order. */
+extern void like_read_audit_take(const SqlResult *rows, LikeReadAudit *result);
 
 /* Report what went wrong with `what`, from a status that is not SQL_OK and the session's error. */
 extern void like_report(const Session *session, SqlStatus status, const char *what);
