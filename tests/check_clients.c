@@ -95,6 +95,17 @@ START_TEST(a_system_of_another_design)
 }
 END_TEST
 
+START_TEST(counts_in_a_second_database)
+{
+	expect_run(SETUP "\"$@\" --events 5 --over parts/second/facts "
+					 "--over \"$COUNTERPROOF_SQL/../crashpoints/like-second\" --over parts/second/counts",
+			   EXIT_CODE_PASS, "");
+	expect_run("like-second --facts \"$2\" --counts \"$2 options='-c search_path=counts'\" --batch 2", EXIT_CODE_PASS,
+			   "DRAINED applied=5 covered=0 dup=0 watermark=5\n");
+	expect_number("SELECT sum(n) FROM counts.like_count", 5);
+}
+END_TEST
+
 START_TEST(files_of_a_design_are_loaded_over_it)
 {
 	expect_run("COUNTERPROOF_DESIGN=sequencer; export COUNTERPROOF_DESIGN; " SETUP
@@ -135,6 +146,10 @@ static const struct
 	 "touch \"$own/sql/designs/row/wriet.sql\" && "
 	 "{ (cd \"$own\" && like-setup --sql sql \"$@\"); code=$?; rm -r \"$own\"; (exit $code); }",
 	 EXIT_CODE_BROKEN, "0 of 1 files of sql/designs/row are named like a file of sql"},
+	{"like-second --facts \"$2\"", EXIT_CODE_USAGE, "usage: like-second"},
+	{"like-second --facts \"$2\" --counts \"$2\" --batch 0", EXIT_CODE_USAGE,
+	 "--batch takes a number from 1 to 1000000, not \"0\""},
+	{"like-second --facts \"$2\" --counts \"$2\"", EXIT_CODE_BROKEN, "like_watermark"},
 	{"like-sequencer", EXIT_CODE_USAGE, "usage: like-sequencer"},
 	{"like-sequencer \"$@\" --batch", EXIT_CODE_USAGE, "usage: like-sequencer"},
 	{"like-sequencer \"$@\" --batch 0", EXIT_CODE_USAGE, "--batch takes a number from 1 to 1000000, not \"0\""},
@@ -177,6 +192,7 @@ clients_suite(void)
 	tcase_add_test(tcase, a_system_is_made_written_and_rebuilt);
 	tcase_add_test(tcase, files_are_loaded_over_a_system);
 	tcase_add_test(tcase, a_system_of_another_design);
+	tcase_add_test(tcase, counts_in_a_second_database);
 	tcase_add_test(tcase, files_of_a_design_are_loaded_over_it);
 	tcase_add_test(tcase, a_wish_is_fulfilled_once);
 	tcase_add_loop_test(tcase, what_is_wrong_is_refused, 0, LENGTH_OF(refused));
