@@ -797,10 +797,10 @@ merge(const char *first, const char *second, EvidenceTotals *totals, Text *summa
 
 START_TEST(parts_become_one_run)
 {
-	static const EvidenceCase ab[] = {{"32", "32-A", "a", "is", "k", 1, "g", "o"},
-									  {"32", "32-B", "b", "is", "k", 1, "g", "o"}};
-	static const EvidenceCase ac[] = {{"32", "32-A", "a", "is", "k", 1, "g", "o"},
-									  {"32", "32-C", "c", "is", "k", 1, "g", "o"}};
+	static const EvidenceCase ab[] = {{"32", "32-A", "a", "is", "k", 1, "g", "o", "m", "e", "n"},
+									  {"32", "32-B", "b", "is", "k", 1, "g", "o", "m", "e", "n"}};
+	static const EvidenceCase ac[] = {{"32", "32-A", "a", "is", "k", 1, "g", "o", "m", "e", "n"},
+									  {"32", "32-C", "c", "is", "k", 1, "g", "o", "m", "e", "n"}};
 	EvidenceTotals totals;
 	Text summary = {0};
 
@@ -857,8 +857,8 @@ END_TEST
 
 START_TEST(conclusions_are_added)
 {
-	static const EvidenceCase one[] = {{"mutants", "M01", "a", "is", "k", 1, "g", "o"}};
-	static const EvidenceCase two[] = {{"mutants", "M02", "b", "is", "k", 1, "g", "o"}};
+	static const EvidenceCase one[] = {{"mutants", "M01", "a", "is", "k", 1, "g", "o", "m", "e", "n"}};
+	static const EvidenceCase two[] = {{"mutants", "M02", "b", "is", "k", 1, "g", "o", "m", "e", "n"}};
 	const Result pass[] = {RESULT_PASS};
 	EvidenceTotals totals;
 	Text summary = {0};
@@ -873,8 +873,8 @@ END_TEST
 
 START_TEST(parts_that_do_not_fit)
 {
-	static const EvidenceCase one[] = {{"32", "32-A", "a", "is", "k", 1, "g", "o"}};
-	static const EvidenceCase two[] = {{"33", "33-A", "b", "is", "k", 1, "g", "o"}};
+	static const EvidenceCase one[] = {{"32", "32-A", "a", "is", "k", 1, "g", "o", "m", "e", "n"}};
+	static const EvidenceCase two[] = {{"33", "33-A", "b", "is", "k", 1, "g", "o", "m", "e", "n"}};
 	const Result pass[] = {RESULT_PASS};
 	EvidenceTotals totals;
 	Text summary = {0};

@@ -433,7 +433,10 @@ cases_of(const Collection *all)
 								  .kind = results_text(entry, "kind"),
 								  .repetition = all->pieces[i].repetition,
 								  .guarantee = results_text(entry, "guarantee"),
-								  .observed = results_text(entry, "observed")};
+								  .observed = results_text(entry, "observed"),
+								  .method = results_text(entry, "method"),
+								  .expect = results_text(entry, "expect"),
+								  .not_shown = results_text(entry, "not_shown")};
 	}
 	return cases;
 }
