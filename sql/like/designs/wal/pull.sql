@@ -1,26 +1,29 @@
 -- The feed: a logical replication slot of this database, which has events in the order of their commits.
 --
--- Guarantee: like_pull() answers committed events that are not processed, those of the slot in its order; none when every
--- event that was visible and flushed when it was called is processed. The slot is confirmed over whole transactions whose events
--- are all processed, so behind a consumer's commit and never before it; what was not confirmed comes again, and is left out
--- when it is processed. Where a consumer believes to stand (p_after) does not matter.
+-- Guarantee: like_pull() answers committed events that are not processed, those of the slot in its order; none when
+-- every event that was visible and flushed when it was called is processed. The slot is confirmed over whole
+-- transactions whose events are all processed, so behind a consumer's commit and never before it; what was not
+-- confirmed comes again, and is left out when it is processed. Where a consumer believes to stand (p_after) does not
+-- matter.
 --
 -- Lock order: the feed's advisory lock, then the watermark row, then like_feed. A slot has one reader at a time, and a
 -- second one would be refused (55006): here it waits. In a transaction that also consumes, pull first. Read Committed.
 --
--- Why an event may have to wait: its commit is in the log before snapshots see it. One that is not visible yet is left for
--- later, and nothing is confirmed past it. One that is visible and has no row was deleted from the outbox, and is passed over.
+-- Why an event may have to wait: its commit is in the log before snapshots see it. One that is not visible yet is left
+-- for later, and nothing is confirmed past it. One that is visible and has no row was deleted from the outbox, and is
+-- passed over.
 --
--- Why the outbox is read at all: what was committed before the slot was there is in no slot. catch_up is a transaction number
--- that was drawn after it was there. Who wrote an event that the slot does not have has a lower one; it may be visible only
--- later, but when all of those have ended, the outbox shows everything that they wrote.
+-- Why the outbox is read at all: what was committed before the slot was there is in no slot. catch_up is a transaction
+-- number that was drawn after it was there. Who wrote an event that the slot does not have has a lower one; it may be
+-- visible only later, but when all of those have ended, the outbox shows everything that they wrote.
 --
--- Why a message of its own, where nothing comes: the slot can only be confirmed up to the end of a transaction that it has
--- seen. In a database in which nothing happens, beside others that write, it would hold back all their log.
+-- Why a message of its own, where nothing comes: the slot can only be confirmed up to the end of a transaction that it
+-- has seen. In a database in which nothing happens, beside others that write, it would hold back all their log.
 --
 -- Why the settings: as in the consumer, the plan has to be right on tables that nobody has analysed.
 
--- Making and dropping a slot is not undone by a rollback: so each has a name of its own, and counts when like_feed names it.
+-- Making and dropping a slot is not undone by a rollback: so each has a name of its own, and counts when like_feed
+-- names it.
 CREATE OR REPLACE FUNCTION like_slot(p_opened bigint) RETURNS name
 LANGUAGE sql STABLE
 AS $$
@@ -28,8 +31,8 @@ AS $$
 $$;
 
 -- A new slot in the place of the one there is, if there is any. PostgreSQL makes it in a transaction that has written
--- nothing, and waits for the transactions that are writing, anywhere on the server. Whoever is killed in here leaves the feed
--- as it was, and perhaps a slot that nobody knows, which the next one drops.
+-- nothing, and waits for the transactions that are writing, anywhere on the server. Whoever is killed in here leaves
+-- the feed as it was, and perhaps a slot that nobody knows, which the next one drops.
 CREATE OR REPLACE FUNCTION like_feed_open() RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$

@@ -1,8 +1,8 @@
 -- W03: the slot is confirmed with the answer, before the consumer has committed anything.
 --
--- The guard taken away: what is confirmed is registered. The function that reads a slot and confirms it is the handier one; a
--- consumer that is killed between its answer and its COMMIT has lost the events. That the transaction is rolled back does
--- not bring them back: a slot knows no transactions.
+-- The guard taken away: what is confirmed is registered. The function that reads a slot and confirms it is the handier
+-- one; a consumer that is killed between its answer and its COMMIT has lost the events. That the transaction is rolled
+-- back does not bring them back: a slot knows no transactions.
 --
 -- Lock order: as in the right pull.
 

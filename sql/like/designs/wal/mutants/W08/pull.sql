@@ -1,7 +1,7 @@
 -- W08: nothing is written where no event comes.
 --
--- The guard taken away: the message that a slot can be confirmed behind. In a database in which nothing happens the slot stays
--- where it is, and holds back the log of all others.
+-- The guard taken away: the message that a slot can be confirmed behind. In a database in which nothing happens the
+-- slot stays where it is, and holds back the log of all others.
 --
 -- Lock order: as in the right pull.
 
