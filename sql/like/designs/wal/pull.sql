@@ -7,7 +7,8 @@
 -- matter.
 --
 -- Lock order: the feed's advisory lock, then the watermark row, then like_feed. A slot has one reader at a time, and a
--- second one would be refused (55006): here it waits. In a transaction that also consumes, pull first. Read Committed.
+-- second one would be refused (55006): here it waits. In a transaction that also writes, pull first (25001 otherwise).
+-- Read Committed.
 --
 -- Why an event may have to wait: its commit is in the log before snapshots see it. One that is not visible yet is left
 -- for later, and nothing is confirmed past it. One that is visible and has no row was deleted from the outbox, and is
@@ -16,6 +17,10 @@
 -- Why the outbox is read at all: what was committed before the slot was there is in no slot. catch_up is a transaction
 -- number that was drawn after it was there. Who wrote an event that the slot does not have has a lower one; it may be
 -- visible only later, but when all of those have ended, the outbox shows everything that they wrote.
+--
+-- Why it comes before its transaction writes, and does not read a slot that it has just opened: a flush may end inside a
+-- record (at the end of a page), and whoever decodes up to there waits for the rest. Of a record of its own it would
+-- wait for ever, or until somebody else flushes. What a new slot lacks is read from the outbox, and that is all there is.
 --
 -- Why a message of its own, where nothing comes: the slot can only be confirmed up to the end of a transaction that it
 -- has seen. In a database in which nothing happens, beside others that write, it would hold back all their log.
@@ -65,16 +70,21 @@ DECLARE
 	v_slot name;
 	v_status text;
 	v_seqs bigint[] := '{}';
-	v_caught_up boolean;
+	v_has_slot boolean;
+	v_caught_up boolean := false;
 	v_more bigint[];
 	v_confirm pg_lsn;
 BEGIN
+	IF pg_current_xact_id_if_assigned() IS NOT NULL THEN
+		RAISE EXCEPTION 'like_pull() has to come before its transaction writes' USING ERRCODE = 'active_sql_transaction';
+	END IF;
 	PERFORM pg_advisory_xact_lock(hashtext('like_feed'));
 	SELECT f.* INTO STRICT v_feed FROM like_feed f WHERE f.id = 1;
 	SELECT s.wal_status INTO v_status FROM pg_replication_slots s WHERE s.slot_name = like_slot(v_feed.opened);
 
 	-- A copy of a database has no slot. One that was left too far behind is lost (max_slot_wal_keep_size).
-	IF v_status IS NULL OR v_status = 'lost' THEN
+	v_has_slot := coalesce(v_status, 'lost') <> 'lost';
+	IF NOT v_has_slot THEN
 		IF v_status = 'lost' THEN
 			RAISE WARNING 'replication slot % was lost: what it had is read from the outbox', like_slot(v_feed.opened);
 		END IF;
@@ -87,12 +97,10 @@ BEGIN
 		SELECT ARRAY(SELECT e.seq FROM like_pending e WHERE e.xid < v_feed.catch_up ORDER BY e.xid, e.seq LIMIT p_most),
 				pg_snapshot_xmin(pg_current_snapshot()) >= v_feed.catch_up
 			INTO v_seqs, v_caught_up;
-		IF v_caught_up AND v_seqs = '{}' THEN
-			UPDATE like_feed SET catch_up = NULL WHERE id = 1;
-		END IF;
+		v_caught_up := v_caught_up AND v_seqs = '{}';
 	END IF;
 
-	WHILE cardinality(v_seqs) < p_most LOOP
+	WHILE v_has_slot AND cardinality(v_seqs) < p_most LOOP
 		-- Three rows for a transaction of one event, and as many for one that is processed and not confirmed yet. Transactions
 		-- come whole, whatever their length.
 		WITH change AS MATERIALIZED (
@@ -125,7 +133,9 @@ BEGIN
 		v_seqs := v_seqs || v_more;
 		EXIT WHEN v_confirm IS NULL OR v_more <> '{}';
 	END LOOP;
-
+	IF v_caught_up THEN
+		UPDATE like_feed SET catch_up = NULL WHERE id = 1;
+	END IF;
 	IF v_seqs = '{}' AND (SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), s.confirmed_flush_lsn) > HELD_BACK
 			FROM pg_replication_slots s WHERE s.slot_name = v_slot) THEN
 		PERFORM pg_logical_emit_message(true, 'like_feed', '');
