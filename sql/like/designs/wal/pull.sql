@@ -49,7 +49,13 @@ BEGIN
 
 	PERFORM pg_drop_replication_slot(s.slot_name) FROM pg_replication_slots s
 		WHERE s.slot_name = like_slot(v_opened + 1);
-	PERFORM pg_create_logical_replication_slot(like_slot(v_opened + 1), 'pgoutput');
+	-- In a block of its own: where others change tables meanwhile, making a slot leaves the resource owner of the transaction
+	-- behind it in the place of the statement's (16.14: "snapshot reference ... is not owned"). Here the two are the same.
+	BEGIN
+		PERFORM pg_create_logical_replication_slot(like_slot(v_opened + 1), 'pgoutput');
+	EXCEPTION WHEN object_in_use THEN
+		RAISE;
+	END;
 
 	PERFORM like_watermark_reset();
 	UPDATE like_feed SET opened = v_opened + 1 WHERE id = 1;
