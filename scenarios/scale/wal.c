@@ -201,6 +201,12 @@ second_reader(Scene *scene, Session *lab)
 	require(scene, session_await(first, NULL, scene_deadline(scene, WAIT_MS)) == SQL_OK);
 	(void) session_await(second, NULL, scene_deadline(scene, WAIT_MS));
 	check_text(scene, session_error(second)->sqlstate, "", "the second consumer is refused with");
+	require(scene, session_begin(first, READ_COMMITTED));
+	require(scene, session_query(first, NULL, "SELECT pg_current_xact_id()", NO_ARGS));
+	(void) session_try(first, NULL, PULL, NO_ARGS);
+	check_text(scene, session_error(first)->sqlstate, "25001",
+			   "a pull in a transaction that has written is refused with");
+	session_rollback(first);
 	(void) drain(scene, lab);
 	check_drained(scene, lab, "after two readers");
 	scene_close_session(scene, holder);

@@ -571,6 +571,14 @@ const Twin twins[] = {
 	 .caught_in = "scale/wal",
 	 .caught_by = "pulled: what can be seen",
 	 .design = "wal"},
+	{.id = "W10",
+	 .layer = "consumer",
+	 .wrong = "pulls in a transaction that has written",
+	 .guard = "a pull comes before its transaction writes",
+	 .source = "manual 30.3: a flush ends where a page does, and may end inside a record",
+	 .caught_in = "scale/wal",
+	 .caught_by = "a pull in a transaction that has written is refused with",
+	 .design = "wal"},
 
 	/* --- a primary and its standby --- */
 	{.id = "F02",

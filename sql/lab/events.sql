@@ -1,10 +1,11 @@
--- Events as the cases count them, 1, 2, 3 and on in the order in which they came, beside what they are called here: the same.
+-- Events as the cases count them, 1, 2, 3 and on in the order in which they came, beside what they are called here: the
+-- same.
 --
--- lab_event has one row for each event that has a number: `number` is the cases' count, `event` what the system calls it,
--- `xid` the low half of the transaction that wrote its row, `how` is NULL while it is not registered. lab_events() is a list of
--- numbers in the system's terms; a number that no event has stays as it is. lab_last() is the last number, lab_forget() takes registrations away,
--- lab_sum() adds up the deltas that a baseline of this S contains. A design whose events are called otherwise has a file of
--- this name below its own.
+-- lab_event has one row for each event that has a number: `number` is the cases' count, `event` what the system calls
+-- it, `xid` the low half of the transaction that wrote its row, `how` is NULL while it is not registered. lab_events()
+-- is a list of numbers in the system's terms; a number that no event has stays as it is. lab_last() is the last number,
+-- lab_forget() takes registrations away, lab_sum() adds up the deltas that a baseline of this S contains. A design
+-- whose events are called otherwise has a file of this name below its own.
 
 CREATE VIEW lab_event AS
 	SELECT o.seq AS number, o.seq AS event, o.user_id, o.item_id, o.delta, o.version, o.xmin::text::bigint AS xid, p.how

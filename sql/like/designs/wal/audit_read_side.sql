@@ -5,11 +5,11 @@
 --
 -- Lock order: none, nothing is locked.
 --
--- last_seq: the number of events. lag: unprocessed events as readers find them, outside the floor. exact_violations: items
--- whose n plus the deltas of unprocessed events that its baseline does not contain is not their number of facts.
--- bound_violations: items whose n is off by more than their unprocessed events. watermark_violations: 1 when the watermark is not the
--- number of registrations, or the floor hides an unprocessed event. An item without a count row has no n that could be
--- right and counts in all three item columns; max_abs_err takes its n as 0.
+-- last_seq: the number of events. lag: unprocessed events as readers find them, outside the floor. exact_violations:
+-- items whose n plus the deltas of unprocessed events that its baseline does not contain is not their number of facts.
+-- bound_violations: items whose n is off by more than their unprocessed events. watermark_violations: 1 when the
+-- watermark is not the number of registrations, or the floor hides an unprocessed event. An item without a count row
+-- has no n that could be right and counts in all three item columns; max_abs_err takes its n as 0.
 
 CREATE OR REPLACE FUNCTION like_audit_read_side(OUT last_seq bigint, OUT watermark bigint, OUT lag bigint,
 	OUT unprocessed bigint, OUT count_mismatch_items bigint, OUT max_abs_err bigint, OUT exact_violations bigint,

@@ -1,14 +1,14 @@
 -- The proof audit of the write side: do facts and events agree?
 --
--- Guarantee: one statement, hence one snapshot. It reads every fact and every event once. A count other than 0 says that
--- facts or events were changed past the write path; no rebuild can mend that.
+-- Guarantee: one statement, hence one snapshot. It reads every fact and every event once. A count other than 0 says
+-- that facts or events were changed past the write path; no rebuild can mend that.
 --
 -- Lock order: none, nothing is locked.
 --
--- last_seq: the number of events, whatever their ids. gap_violations: events whose id was not drawn, which a writer will
--- meet again; holes are none. version_mismatch_pairs: pairs whose version is not their number of events, be it that one
--- side lacks them, or whose versions do not grow with the ids. delta_sum_mismatch_items: items whose deltas do not add up
--- to their facts.
+-- last_seq: the number of events, whatever their ids. gap_violations: events whose id was not drawn, which a writer
+-- will meet again; holes are none. version_mismatch_pairs: pairs whose version is not their number of events, be it
+-- that one side lacks them, or whose versions do not grow with the ids. delta_sum_mismatch_items: items whose deltas do
+-- not add up to their facts.
 
 CREATE OR REPLACE FUNCTION like_audit_write_side(OUT last_seq bigint, OUT outbox_rows bigint, OUT gap_violations bigint,
 	OUT version_mismatch_pairs bigint, OUT delta_sum_mismatch_items bigint)

@@ -1,31 +1,31 @@
 -- The consumer: deliver a list of events as one batch, in any order, with any repetition.
 --
 -- Guarantee: each event takes effect exactly once, whoever delivers it and how often. Its registration and its effect
--- are one transaction: APPLIED, added to the count, or COVERED, because the installed baseline contains it. The rest
--- of the list is dup; applied + covered + dup is the length of the list, or the batch fails and names an event that
--- could not be counted. The watermark is the number of processed events, and the floor follows what is processed.
+-- are one transaction: APPLIED, added to the count, or COVERED, because the installed baseline contains it. The rest of
+-- the list is dup; applied + covered + dup is the length of the list, or the batch fails and names an event that could
+-- not be counted. The watermark is the number of processed events, and the floor follows what is processed.
 --
 -- Lock order: watermark row, then count rows in item order. Read Committed.
 --
--- Why separate statements: base_seq and processed_event are read after the locks are held, in later statements, whose
--- snapshots contain what the previous holder committed. Read in the statement that waits for the lock they would be
--- as old as its beginning, and an event inside a baseline just installed would be added again. What is registered is
--- only what was not known by then; the key of processed_event is the last guard and fails the batch whole.
+-- Why separate statements: baseline and processed_event are read after the locks are held, in later statements, whose
+-- snapshots contain what the previous holder committed. Read in the statement that waits for the lock they would be as
+-- old as its beginning, and an event inside a baseline just installed would be added again. What is registered is only
+-- what was not known by then; the key of processed_event is the last guard and fails the batch whole.
 --
--- Why runs: the list as a multirange has each id once, so an id the list repeats meets its event once, and ids that follow
--- each other are one index range instead of a probe each. A few old events cost a few probes.
+-- Why runs: the list as a multirange has each id once, so an id the list repeats meets its event once, and ids that
+-- follow each other are one index range instead of a probe each. A few old events cost a few probes.
 --
 -- Why a snapshot: the baseline contains the events that its transaction saw, and no others. A position in the log says
--- something else: a commit is in the log before snapshots see it, so an event at or below the log's end may be in none of
--- the facts that were read.
+-- something else: a commit is in the log before snapshots see it, so an event at or below the log's end may be in none
+-- of the facts that were read.
 --
--- Why the settings: the plan has to be right on tables that nobody has analysed and for the whole life of a session,
--- in which they grow from nothing. One index range per run, one probe per event and per item are right whatever history
--- holds, so nothing else is left to choose from, and OFFSET 0 keeps the smaller side outside: joined the other way round,
--- or by hash or merge, a few events would cost a walk over history or over all items. ORDER BY seq keeps the
--- range on the key: the index on (item_id, seq) would be walked whole; +item_id is sorted and not read off its key for
--- the same reason. The locked count rows stay where they are, so they are updated by their place. An event above the
--- highest of the baselines needs no look at its own. Compiling the plan would cost more than the batch.
+-- Why the settings: the plan has to be right on tables that nobody has analysed and for the whole life of a session, in
+-- which they grow from nothing. One index range per run, one probe per event and per item are right whatever history
+-- holds, so nothing else is left to choose from, and OFFSET 0 keeps the smaller side outside: joined the other way
+-- round, or by hash or merge, a few events would cost a walk over history or over all items. ORDER BY seq keeps the
+-- range on the key: another index would be walked whole; +item_id is sorted and not read off its key for the same
+-- reason. The locked count rows stay where they are, so they are updated by their place. An event above the highest of
+-- the baselines needs no look at its own. Compiling the plan would cost more than the batch.
 
 CREATE OR REPLACE FUNCTION like_consume(p_seqs bigint[],
 	OUT applied bigint, OUT covered bigint, OUT dup bigint, OUT watermark bigint)

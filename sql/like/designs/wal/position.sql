@@ -5,7 +5,7 @@
 -- like_watermark_reset() takes nothing for granted: it counts what is registered, finds the floor again, and has everything
 -- else read from the outbox, also what the slot has confirmed.
 --
--- Lock order: the reset locks the watermark row, then like_feed. The rest locks nothing.
+-- Lock order: the reset takes the feed's advisory lock, the watermark row, then like_feed. The rest locks nothing.
 --
 -- Why a snapshot and not the oldest running transaction: one that stays open would hold it, and every look would walk over
 -- all that was processed since. Here it costs one look at that transaction.
@@ -57,6 +57,7 @@ CREATE OR REPLACE FUNCTION like_watermark_reset() RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
+	PERFORM pg_advisory_xact_lock(hashtext('like_feed'));
 	PERFORM FROM counter_watermark w WHERE w.id = 1 FOR UPDATE;
 	UPDATE counter_watermark SET applied_upto = (SELECT count(*) FROM processed_event), floor = '1:1:' WHERE id = 1;
 	UPDATE counter_watermark SET floor = like_floor() WHERE id = 1;

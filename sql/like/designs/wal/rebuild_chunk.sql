@@ -1,10 +1,11 @@
--- The rebuild for many items, as in the file that this takes the place of; the baseline is the snapshot of the statement that
--- finds what is wrong, and is kept beside S.
+-- The rebuild for many items, as in the file that this takes the place of; the baseline is the snapshot of the
+-- statement that finds what is wrong, and is kept beside S.
 --
--- Lock order: count rows in the order of their items. Finding locks nothing. It trusts the floor: what is in it is processed.
+-- Lock order: count rows in the order of their items. Finding locks nothing. It trusts the floor: what is in it is
+-- processed.
 --
--- Why it does not ask like_snapshot(): that one writes, and so has a snapshot of its own. What is wrong has to be told from
--- facts, counts and events of one.
+-- Why it does not ask like_snapshot(): that one writes, and so has a snapshot of its own. What is wrong has to be told
+-- from facts, counts and events of one.
 
 CREATE OR REPLACE FUNCTION like_find_wrong() RETURNS bigint
 LANGUAGE plpgsql VOLATILE

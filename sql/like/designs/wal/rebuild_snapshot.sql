@@ -1,12 +1,12 @@
--- The first half of a rebuild: S, how many events the snapshot contains, and C(S), the facts of every item, those without
--- any included.
+-- The first half of a rebuild: S, how many events the snapshot contains, and C(S), the facts of every item, those
+-- without any included.
 --
--- Guarantee: the facts are the effects of the events in this snapshot and of no others: fact and event are of one transaction, which a
--- snapshot contains whole or not at all. It is kept under its S, for like_install(). Snapshots of one server are contained
--- in one another, so S tells an older one from a newer one.
+-- Guarantee: the facts are the effects of the events in this snapshot and of no others: fact and event are of one
+-- transaction, which a snapshot contains whole or not at all. It is kept under its S, for like_install(). Snapshots of
+-- one server are contained in one another, so S tells an older one from a newer one.
 --
--- Lock order: none. Run it in a Repeatable Read transaction: S, the snapshot and C(S) must be one snapshot, however many
--- statements ask for them.
+-- Lock order: none. Run it in a Repeatable Read transaction: S, the snapshot and C(S) must be one snapshot, however
+-- many statements ask for them.
 --
 -- Why S is what is processed and what is not: both are known without walking over history.
 --

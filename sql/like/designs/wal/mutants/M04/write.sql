@@ -1,7 +1,7 @@
 -- M04: the old state is read without locking its row.
 --
 -- The guard taken away: FOR UPDATE. A request decides by a state that another one is about to end. Both are told that they
--- changed the pair, and leave an event of the same version; the key of the outbox then stops the sequencer for good.
+-- changed the pair, and write an event of the same version; the key of the outbox refuses the second one.
 --
 -- Lock order: fact row, by the UPDATE alone.
 

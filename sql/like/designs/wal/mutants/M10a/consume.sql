@@ -1,12 +1,13 @@
--- M10a and M10b: what was added is remembered in a file of the consumer, outside the database. M10a writes it before the
--- commit, M10b after it: that is the consumer's step, the SQL is the same.
+-- M10a and M10b: what was added is remembered in a file of the consumer, outside the database. M10a writes it before
+-- the commit, M10b after it: that is the consumer's step, the SQL is the same.
 --
 -- The guard taken away: whether an event was added is known by the database, in the transaction that adds it.
--- processed_event is still written, so the watermark moves, but it is not asked. Killed between file and commit (M10a), the
--- batch is known and not added: it is lost. Killed between commit and file (M10b), it is added and not known: it is added again.
+-- processed_event is still written, so the watermark moves, but it is not asked. Killed between file and commit (M10a),
+-- the batch is known and not added: it is lost. Killed between commit and file (M10b), it is added and not known: it is
+-- added again.
 --
--- Lock order: watermark row, then count rows in item order, as in the right consumer.
--- p_known is the number in the file: events up to it are taken for added.
+-- Lock order: watermark row, then count rows in item order, as in the right consumer. p_known is the number in the
+-- file: events up to it are taken for added.
 
 CREATE OR REPLACE FUNCTION like_consume(p_seqs bigint[], p_known bigint,
 	OUT applied bigint, OUT covered bigint, OUT dup bigint, OUT watermark bigint)

@@ -1,8 +1,8 @@
 -- W01: a rebuild takes a position for its baseline: every event whose commit lies before the end of the log.
 --
--- The guard taken away: the baseline is the snapshot in which the facts were read. A commit is in the log before snapshots
--- see it: its fact is not in C(S), its event lies before the position, and delivered, it is taken for COVERED and
--- never counted. The events before the position are written down as a snapshot here, so that all else is as it was.
+-- The guard taken away: the baseline is the snapshot in which the facts were read. A commit is in the log before
+-- snapshots see it: its fact is not in C(S), its event lies before the position, and delivered, it is taken for COVERED
+-- and never counted. The events before the position are written down as a snapshot here, so that all else is as it was.
 --
 -- Lock order: the feed's advisory lock. Repeatable Read, as for the right snapshot.
 

@@ -1,7 +1,7 @@
 -- W04: the floor is the highest transaction of which something was processed.
 --
--- The guard taken away: the floor contains nothing that can still come. Transaction numbers are drawn before the commits: one
--- that is lower and still running writes below the floor, and no reader sees its events.
+-- The guard taken away: the floor contains nothing that can still come. Transaction numbers are drawn before the
+-- commits: one that is lower and still running writes below the floor, and no reader sees its events.
 --
 -- Lock order: none, nothing is locked.
 

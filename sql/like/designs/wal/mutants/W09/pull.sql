@@ -17,16 +17,21 @@ DECLARE
 	v_slot name;
 	v_status text;
 	v_seqs bigint[] := '{}';
-	v_caught_up boolean;
+	v_has_slot boolean;
+	v_caught_up boolean := false;
 	v_more bigint[];
 	v_confirm pg_lsn;
 BEGIN
+	IF pg_current_xact_id_if_assigned() IS NOT NULL THEN
+		RAISE EXCEPTION 'like_pull() has to come before its transaction writes' USING ERRCODE = 'active_sql_transaction';
+	END IF;
 	PERFORM pg_advisory_xact_lock(hashtext('like_feed'));
 	SELECT f.* INTO STRICT v_feed FROM like_feed f WHERE f.id = 1;
 	SELECT s.wal_status INTO v_status FROM pg_replication_slots s WHERE s.slot_name = like_slot(v_feed.opened);
 
 	-- A copy of a database has no slot. One that was left too far behind is lost (max_slot_wal_keep_size).
-	IF v_status IS NULL OR v_status = 'lost' THEN
+	v_has_slot := coalesce(v_status, 'lost') <> 'lost';
+	IF NOT v_has_slot THEN
 		IF v_status = 'lost' THEN
 			RAISE WARNING 'replication slot % was lost: what it had is read from the outbox', like_slot(v_feed.opened);
 		END IF;
@@ -39,12 +44,10 @@ BEGIN
 		SELECT ARRAY(SELECT e.seq FROM like_pending e WHERE e.xid < v_feed.catch_up ORDER BY e.xid, e.seq LIMIT p_most),
 				pg_snapshot_xmin(pg_current_snapshot()) >= v_feed.catch_up
 			INTO v_seqs, v_caught_up;
-		IF v_caught_up AND v_seqs = '{}' THEN
-			UPDATE like_feed SET catch_up = NULL WHERE id = 1;
-		END IF;
+		v_caught_up := v_caught_up AND v_seqs = '{}';
 	END IF;
 
-	WHILE cardinality(v_seqs) < p_most LOOP
+	WHILE v_has_slot AND cardinality(v_seqs) < p_most LOOP
 		-- Three rows for a transaction of one event, and as many for one that is processed and not confirmed yet. Transactions
 		-- come whole, whatever their length.
 		WITH change AS MATERIALIZED (
@@ -78,6 +81,9 @@ BEGIN
 		EXIT WHEN v_confirm IS NULL OR v_more <> '{}';
 	END LOOP;
 
+	IF v_caught_up THEN
+		UPDATE like_feed SET catch_up = NULL WHERE id = 1;
+	END IF;
 	IF v_seqs = '{}' AND (SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), s.confirmed_flush_lsn) > HELD_BACK
 			FROM pg_replication_slots s WHERE s.slot_name = v_slot) THEN
 		PERFORM pg_logical_emit_message(true, 'like_feed', '');
