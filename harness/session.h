@@ -223,7 +223,7 @@ extern Session *session_raw_open(const char *conninfo, char **why) MUST_CHECK;
 
 /*
  * The same in two parts, so that several of the server's processes can begin at once. false: *why, as above, and the session
- * is still to be closed. Whoever connects in parts has connected as a whole before: connect_timeout is not kept here.
+ * is still to be closed. connect_timeout is not kept here: whoever connects in parts connects as a whole, too, before the end.
  */
 extern Session *session_raw_begin(const char *conninfo) MUST_CHECK; /* never NULL */
 extern bool session_raw_finish(Session *session, char **why) MUST_CHECK;

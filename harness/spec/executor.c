@@ -34,6 +34,7 @@ typedef struct
 	const SpecSession *session;
 	Session *connection;
 	int pid;
+	bool fresh;           /* its connection is being made */
 	bool timed;           /* may end a wait by itself before long */
 	bool advises;         /* may take advisory locks */
 	bool plain;           /* its setup does nothing that another could meet */
@@ -47,6 +48,7 @@ struct Executor
 	const Spec *spec;
 	ExecutorConfig config;
 	Session *control;
+	bool looks; /* the control connection has the statement for that */
 	Seat *seats;
 	Seat **waiting; /* those whose turn was told to wait, in that order */
 	int waiting_count;
@@ -124,6 +126,7 @@ open_control(Executor *executor)
 {
 	char *why = NULL;
 
+	executor->looks = false;
 	executor->control = session_raw_open(executor->config.conninfo, &why);
 	if (executor->control == NULL)
 	{
@@ -196,6 +199,7 @@ begin_seat(Executor *executor, int number)
 	seat->advises = session_mentions(executor->spec, seat->session, "advisory");
 	seat->plain = is_plain(seat->session->setup);
 	seat->pid = 0;
+	seat->fresh = true;
 	seat->connection = session_raw_begin(executor->config.conninfo);
 }
 
@@ -217,46 +221,48 @@ connect_seat(Executor *executor, int number)
 }
 
 /* Those that have no connection; all at once, for most of the time it is the server's, for a process each. */
-static bool
-open_seats(Executor *executor)
+static void
+begin_seats(Executor *executor)
 {
-	int count = executor->spec->session_count;
-	bool *fresh = memory_get((size_t) count);
-	bool done = true;
-
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < executor->spec->session_count; i++)
 	{
-		fresh[i] = executor->seats[i].connection == NULL;
-		if (fresh[i])
+		if (executor->seats[i].connection == NULL)
 		{
 			begin_seat(executor, i);
 		}
 	}
+}
+
+static bool
+finish_seats(Executor *executor)
+{
+	int count = executor->spec->session_count;
+	bool done = true;
+
 	for (int i = 0; done && i < count; i++)
 	{
-		done = !fresh[i] || connect_seat(executor, i);
+		done = !executor->seats[i].fresh || connect_seat(executor, i);
 	}
 	for (int i = 0; done && i < count; i++)
 	{
 		Seat *seat = &executor->seats[i];
 
-		if (fresh[i])
+		if (seat->fresh)
 		{
+			seat->fresh = false;
 			done = tell_named(executor, seat->connection,
 							  session_await(seat->connection, NULL, deadline_in_ms(NAMING_MS)));
 			session_raw_listen(seat->connection, hear_notice, seat);
 		}
 	}
-	free(fresh);
 	return done;
 }
 
-/* Backends go in as text: the set never changes, and the server is asked often. */
+/* When somebody may wait for the first time. Backends go in as text: the set never changes, and the server is asked often. */
 static bool
 prepare_look(Executor *executor)
 {
 	Text sql = {0};
-	bool prepared;
 
 	text_append(&sql, "PREPARE " LOOK_STATEMENT "(int[]) AS "
 					  "SELECT pg_catalog.pg_isolation_test_session_is_blocked(pid, '{");
@@ -265,13 +271,13 @@ prepare_look(Executor *executor)
 		text_append(&sql, i > 0 ? ",%d" : "%d", executor->seats[i].pid);
 	}
 	text_append(&sql, "}') FROM pg_catalog.unnest($1) pid");
-	prepared = session_try(executor->control, NULL, text_get(&sql), NO_ARGS) == SQL_OK;
-	if (!prepared)
+	executor->looks = session_try(executor->control, NULL, text_get(&sql), NO_ARGS) == SQL_OK;
+	if (!executor->looks)
 	{
 		trouble(executor, "prepare of lock wait query failed: %s", session_raw_message(executor->control));
 	}
 	text_free(&sql);
-	return prepared;
+	return executor->looks;
 }
 
 static int
@@ -307,7 +313,8 @@ executor_open(const Spec *spec, const ExecutorConfig *config)
 	{
 		executor->seats[i].targets = memory_get(sizeof(int64_t) * ((size_t) targets + 1));
 	}
-	if (!open_control(executor) || !open_seats(executor) || !prepare_look(executor))
+	begin_seats(executor);
+	if (!open_control(executor) || !finish_seats(executor))
 	{
 		executor_close(executor);
 		return NULL;
@@ -410,6 +417,10 @@ look_at_locks(Seat *seat, bool patient, bool *waits)
 	executor->asked[executor->asked_count++] = seat->pid;
 	text_clear(&executor->scratch);
 	text_append_int64_array(&executor->scratch, executor->asked, (size_t) executor->asked_count);
+	if (!executor->looks && !prepare_look(executor))
+	{
+		return false;
+	}
 	if (session_try_prepared(executor->control, &answer, LOOK_STATEMENT,
 							 ARGS(arg_text(text_get(&executor->scratch)))) != SQL_OK ||
 		(last = sql_rows(answer) - 1) < 0)
@@ -1266,7 +1277,7 @@ bool
 executor_revive_control(Executor *executor)
 {
 	session_abandon(executor->control);
-	return open_control(executor) && prepare_look(executor);
+	return open_control(executor);
 }
 
 bool
@@ -1282,12 +1293,14 @@ executor_revive(Executor *executor)
 	{
 		return true;
 	}
-	if (session_try(executor->control, NULL, "DEALLOCATE " LOOK_STATEMENT, NO_ARGS) != SQL_OK)
+	if (executor->looks && session_try(executor->control, NULL, "DEALLOCATE " LOOK_STATEMENT, NO_ARGS) != SQL_OK)
 	{
 		trouble(executor, "control connection failed: %s", session_raw_message(executor->control));
 		return false;
 	}
-	return open_seats(executor) && prepare_look(executor);
+	executor->looks = false;
+	begin_seats(executor);
+	return finish_seats(executor);
 }
 
 bool

@@ -31,13 +31,14 @@ typedef struct
 	int last;         /* one past it */
 	bool ordered;     /* the one order was run */
 	bool stopped;
-	bool prepared; /* the first lane's work before any runs is done */
+	bool tried; /* the steps that say that they only read */
 	int64_t told_ns;
-	char **databases; /* of the lanes; none of those in place */
+	Session *maker;   /* of databases; NULL: in place */
+	char **databases; /* of the lanes */
 	Lane *lanes;
 	int lane_count;
 	pthread_mutex_t mutex;
-	pthread_cond_t changed; /* prepared */
+	pthread_cond_t changed; /* tried */
 } Inspection;
 
 /* A thread's own. */
@@ -352,52 +353,51 @@ any_reads(const Spec *spec)
 	return false;
 }
 
-/* In the first lane, before any runs: what is relied upon is tried, and what most will want is found out. */
-static void
-prepare(Lane *lane)
-{
-	Inspection *inspection = lane->inspection;
-	Text why = {0};
-	TrialEnd end = any_reads(inspection->spec) ? trial_try_reads(lane->trial) : TRIAL_DONE;
-
-	if (end != TRIAL_DONE)
-	{
-		conclude(lane, end, NULL);
-		return;
-	}
-	if (any_reads(inspection->spec) && !end_trial(lane))
-	{
-		return;
-	}
-	if (inspection->spec->observe != NULL && inspection->report->planned > 1 &&
-		!serials_prepare(inspection->serials, lane->runner, lane->judge, &why))
-	{
-		stop_serial(inspection, &why);
-	}
-	text_free(&why);
-}
-
-/* The others are opened meanwhile, but nothing runs before. false: nothing is to run. */
+/* In the first lane; the others are opened meanwhile, but nothing runs before. false: nothing is to run. */
 static bool
-await_prepared(Lane *lane, int number, bool open)
+try_reads(Lane *lane, int number, bool open)
 {
 	Inspection *inspection = lane->inspection;
 	bool going;
 
-	if (number == 0 && open)
+	if (number == 0 && open && any_reads(inspection->spec))
 	{
-		prepare(lane);
+		TrialEnd end = trial_try_reads(lane->trial);
+
+		if (end != TRIAL_DONE)
+		{
+			conclude(lane, end, NULL);
+		}
+		else
+		{
+			(void) end_trial(lane);
+		}
 	}
 	pthread_mutex_lock(&inspection->mutex);
-	inspection->prepared = inspection->prepared || number == 0;
+	inspection->tried = inspection->tried || number == 0;
 	pthread_cond_broadcast(&inspection->changed);
-	while (!inspection->prepared)
+	while (!inspection->tried)
 	{
 		pthread_cond_wait(&inspection->changed, &inspection->mutex);
 	}
 	going = open && !inspection->stopped;
 	pthread_mutex_unlock(&inspection->mutex);
 	return going;
+}
+
+/* What most interleavings will want; they begin meanwhile in the other lanes. */
+static void
+prepare_serials(Lane *lane)
+{
+	Inspection *inspection = lane->inspection;
+	Text why = {0};
+
+	if (inspection->spec->observe != NULL && inspection->report->planned > 1 &&
+		!serials_prepare(inspection->serials, lane->runner, lane->judge, &why))
+	{
+		stop_serial(inspection, &why);
+	}
+	text_free(&why);
 }
 
 static bool
@@ -411,9 +411,13 @@ run_lane(int number, void *context)
 	{
 		stop_broken(inspection);
 	}
-	if (!await_prepared(lane, number, open))
+	if (!try_reads(lane, number, open))
 	{
 		return true;
+	}
+	if (number == 0)
+	{
+		prepare_serials(lane);
 	}
 	if (inspection->judging->part == SPEC_ORDER)
 	{
@@ -459,9 +463,11 @@ static bool
 make_databases(Inspection *inspection)
 {
 	const char *prepared = inspection->judging->prepared;
-	Session *session = session_open(inspection->judging->server, "counterproof spec");
 	int wanted = inspection->lane_count;
-	bool made = session != NULL;
+	bool made;
+
+	inspection->maker = session_open(inspection->judging->server, "counterproof spec");
+	made = inspection->maker != NULL;
 
 	for (inspection->lane_count = 0; made && inspection->lane_count < wanted;)
 	{
@@ -469,7 +475,7 @@ make_databases(Inspection *inspection)
 		char *sql = string_format("CREATE DATABASE %s%s%s", name, prepared != NULL ? " TEMPLATE " : "",
 								  prepared != NULL ? prepared : "");
 
-		made = session_execute(session, sql);
+		made = session_execute(inspection->maker, sql);
 		free(sql);
 		if (made)
 		{
@@ -481,26 +487,30 @@ make_databases(Inspection *inspection)
 			free(name);
 		}
 	}
-	session_close(session);
 	return made;
 }
 
-/* A restart has taken the session along. */
 static bool
 drop_databases(Inspection *inspection)
 {
-	Session *session = session_open(inspection->judging->server, "counterproof spec");
-	bool dropped = session != NULL;
+	bool dropped;
 
+	/* a restart has taken the session along */
+	if (spec_file_restarts(inspection->file))
+	{
+		session_close(inspection->maker);
+		inspection->maker = session_open(inspection->judging->server, "counterproof spec");
+	}
+	dropped = inspection->maker != NULL;
 	for (int i = 0; i < inspection->lane_count; i++)
 	{
 		char *sql = string_format("DROP DATABASE %s WITH (FORCE)", inspection->databases[i]);
 
-		dropped = dropped && session_execute(session, sql);
+		dropped = dropped && session_execute(inspection->maker, sql);
 		free(sql);
 		free(inspection->databases[i]);
 	}
-	session_close(session);
+	session_close(inspection->maker);
 	return dropped;
 }
 
@@ -580,6 +590,7 @@ plan(Inspection *inspection)
 		inspection->explore = explore_new(inspection->spec, judging->seed);
 	}
 	inspection->lane_count = count_lanes(inspection);
+	inspection->tried = !any_reads(inspection->spec);
 }
 
 static void

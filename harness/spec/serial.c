@@ -31,6 +31,7 @@ typedef struct OrderSet
 	char *key;
 	Testimony **orders;
 	int count;
+	bool making; /* they are being run */
 	struct OrderSet *next;
 } OrderSet;
 
@@ -39,6 +40,7 @@ struct Serials
 	const Spec *spec;
 	OrderSet *sets;
 	pthread_mutex_t mutex;
+	pthread_cond_t made;
 };
 
 /* Who runs orders that are not known yet. */
@@ -163,7 +165,7 @@ serials_new(const Spec *spec)
 {
 	Serials *serials = memory_get(sizeof(*serials));
 
-	*serials = (Serials){.spec = spec, .mutex = PTHREAD_MUTEX_INITIALIZER};
+	*serials = (Serials){.spec = spec, .mutex = PTHREAD_MUTEX_INITIALIZER, .made = PTHREAD_COND_INITIALIZER};
 	return serials;
 }
 
@@ -186,6 +188,7 @@ serials_free(Serials *serials)
 	if (serials != NULL)
 	{
 		pthread_mutex_destroy(&serials->mutex);
+		pthread_cond_destroy(&serials->made);
 	}
 	free(serials);
 }
@@ -274,47 +277,62 @@ key_of(const TestimonyPart *const *parts, int count)
 	return key.data;
 }
 
-static const OrderSet *
-find_set(Serials *serials, const char *key)
+static OrderSet *
+find_set(const Serials *serials, const char *key)
 {
-	OrderSet *set;
+	OrderSet *set = serials->sets;
 
-	pthread_mutex_lock(&serials->mutex);
-	set = serials->sets;
 	while (set != NULL && strcmp(set->key, key) != 0)
 	{
 		set = set->next;
 	}
-	pthread_mutex_unlock(&serials->mutex);
 	return set;
 }
 
-/* Sets only come to be: what was found stays. Two threads may make the same one, which does no harm. */
+/* The set of that key, once it is made; or a new one, which is this thread's to make. The key is taken over. */
+static OrderSet *
+take_set(Serials *serials, char *key, bool *make)
+{
+	OrderSet *set;
+
+	pthread_mutex_lock(&serials->mutex);
+	while ((set = find_set(serials, key)) != NULL && set->making)
+	{
+		pthread_cond_wait(&serials->made, &serials->mutex);
+	}
+	*make = set == NULL;
+	if (set == NULL)
+	{
+		set = memory_get(sizeof(*set));
+		*set = (OrderSet){.key = key, .making = true, .next = serials->sets};
+		serials->sets = set;
+		key = NULL;
+	}
+	pthread_mutex_unlock(&serials->mutex);
+	free(key);
+	return set;
+}
+
+/* Sets only come to be: what was found stays. */
 static TrialEnd
 get_set(const Research *research, const TestimonyPart **parts, int count, const OrderSet **found)
 {
 	Serials *serials = research->serials;
-	char *key = key_of(parts, count);
-	TrialEnd end = TRIAL_DONE;
-	OrderSet *set;
+	bool make;
+	OrderSet *set = take_set(serials, key_of(parts, count), &make);
+	TrialEnd end = make ? run_orders(research, parts, count, 0, set) : TRIAL_DONE;
 
-	*found = find_set(serials, key);
-	if (*found != NULL)
+	if (make)
 	{
-		free(key);
-		return TRIAL_DONE;
+		pthread_mutex_lock(&serials->mutex);
+		set->making = false;
+		if (end != TRIAL_DONE)
+		{
+			set->key[0] = '\0'; /* incomplete: found by nobody, freed with the rest */
+		}
+		pthread_cond_broadcast(&serials->made);
+		pthread_mutex_unlock(&serials->mutex);
 	}
-	set = memory_get(sizeof(*set));
-	set->key = key;
-	end = run_orders(research, parts, count, 0, set);
-	pthread_mutex_lock(&serials->mutex);
-	if (end != TRIAL_DONE)
-	{
-		set->key[0] = '\0'; /* incomplete: found by nobody, freed with the rest */
-	}
-	set->next = serials->sets;
-	serials->sets = set;
-	pthread_mutex_unlock(&serials->mutex);
 	*found = set;
 	return end;
 }
