@@ -231,6 +231,22 @@ async function testCutShort(browser) {
 	await page.close();
 }
 
+// A batch that is delivered again has a sign of its own, in its color; one that is not has none.
+async function testAgain(browser) {
+	const path = join(folder, 'again');
+	for (const [text, signs] of [['point consumer.delivered applied=0 dup=25', 1], ['batch seq 3..3 applied=0 dup=1', 1], ['point consumer.delivered applied=25 dup=0', 0], ['heard DRAINED dup=25', 0]]) {
+		mkdirSync(path, {recursive: true});
+		writeFileSync(join(path, 'trace.shiviz'), `(?<host>\\S+) (?<clock>{.*})\\n(?<kind>\\S+) (?<event>.*)\n=== (?<trace>.*) ===\n=== 32-K ===\n` +
+			Array.from({length: 12}, (_, i) => `c {"c":${i + 1}}\n${i < 11 ? 'step x' : text}\n`).join(''));
+		cpSync(join(sample, 'results.json'), join(path, 'results.json'));
+		const page = await open(browser, report('again') + '#32-K', {colorScheme: 'light'});
+		await drawn(page);
+		assert.equal(+((await colors(page))['#bf3989'] > 10), signs, text);
+		assert.deepEqual(page.complaints, []);
+		await page.close();
+	}
+}
+
 // Twelve actors that tell each other what they know, in one case.
 function longTrace() {
 	const hosts = Array.from({length: 12}, (_, i) => `actor-${i + 1}`);
@@ -288,7 +304,7 @@ async function testLong(browser) {
 rmSync(folder, {recursive: true, force: true});
 const browser = await chromium.launch({executablePath: process.env.COUNTERPROOF_CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage']});
 try {
-	for (const test of [testSample, testEscapes, testPaper, testCompare, testMatrices, testCutShort, testLong]) {
+	for (const test of [testSample, testEscapes, testPaper, testCompare, testMatrices, testAgain, testCutShort, testLong]) {
 		await test(browser);
 		console.log(`ok ${test.name}`);
 	}

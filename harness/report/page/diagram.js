@@ -5,7 +5,8 @@
 
 // What an event is, by its first word, which is its kind.
 const MARKS = [
-	['kill', '✕', /^(kill|stop|lost)/], ['restart', '↻', /^(re)?start/], ['wait', '◔', /^wait/], ['install', '■', /^install/], ['commit', '◆', /^commit/],
+	['kill', '✕', /^(kill|stop|lost)/], ['restart', '↻', /^(re)?start/], ['wait', '◔', /^wait/], ['install', '■', /^install/],
+	['again', '⇉', /^(batch|point \S+\.delivered) .*\bdup=[1-9]/], ['commit', '◆', /^(commit|batch |point \S+\.after_commit)/],
 ];
 const ROW_LEAST = 3, ROW_MOST = 44, ROW_FIRST = 22, TEXT_LEAST = 11;
 const LEVEL = 15, LEVELS_MOST = 4, LETTER = 7;
@@ -83,7 +84,7 @@ function layout(model, width) {
 }
 
 function palette(box) {
-	return Object.fromEntries(['back', 'front', 'dim', 'line', 'before', 'after', 'beside', 'chosen', 'found', 'kill', 'restart', 'wait', 'install', 'commit']
+	return Object.fromEntries(['back', 'front', 'dim', 'line', 'before', 'after', 'beside', 'chosen', 'found', 'kill', 'restart', 'wait', 'install', 'again', 'commit']
 		.map(name => [name, colorOf(box, name)]));
 }
 
@@ -210,7 +211,7 @@ class Diagram {
 		};
 		return [el('h3', `What happened before what: ${this.model.events.length} events of ${this.model.width} actors`),
 			el('div.tools', this.search, this.foundNote, button('+', 'zoom in', () => this.zoom(1.5)), button('−', 'zoom out', () => this.zoom(1 / 1.5)),
-				el('span', MARKS.map(([name, sign]) => [el('span.' + name, `${sign} ${name}`), '  '])),
+				el('span', MARKS.map(([name, sign]) => [el('span.' + name, `${sign} ${name === 'again' ? 'delivered again' : name}`), '  '])),
 				el('span.dim', 'down is later only along lines and arrows; distance is not time')),
 			this.box, this.chosen, this.paper];
 	}
