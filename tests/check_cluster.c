@@ -544,7 +544,7 @@ START_TEST(a_standby_that_was_killed_leaves_nothing)
 	find_shared_memory(cluster_postmaster(standby), &memory);
 	ck_assert_int_eq(kill(cluster_postmaster(standby), SIGKILL), 0);
 	ck_assert(!cluster_stop_immediate(standby));
-	ck_assert(!cluster_free(standby)); /* its end was not in order */
+	ck_assert(!cluster_free(standby));                  /* its end was not in order */
 	assert_last_error_has("was ended by someone else"); /* and no more than that */
 	ck_assert_int_eq(access(directory, F_OK), -1);
 	ck_assert_int_eq(access(text_get(&memory), F_OK), -1);
