@@ -169,12 +169,18 @@ check_cancelled(Scene *scene, const Requests *requests)
 static void
 run(Scene *scene)
 {
-	Pair pair = pair_make(scene, like_design_find(scene_design(scene)), ITEMS);
+	const LikeDesign *on = like_design_find(scene_design(scene));
 	Requests requests = {0};
 	LikeTotals totals;
 	uint64_t horizon;
 	Session *lab;
+	Pair pair;
 
+	if (on->made_ready_by != NULL)
+	{
+		scene_skip(scene, "design %s: its replication slot does not come to a standby before PostgreSQL 17", on->name);
+	}
+	pair = pair_make(scene, on, ITEMS);
 	step(scene, "%d writers, whose commits wait for the standby", WRITERS);
 	pair_make_synchronous(scene, &pair);
 	storm_until_death(scene, &pair);
