@@ -171,8 +171,8 @@ write_page(const char *const *folders, int count, const char *path)
 
 	if (file == NULL)
 	{
-		end = errno == ENOENT || errno == ENOTDIR ? REPORT_UNREADABLE : REPORT_UNWRITABLE; /* no such evidence */
-		report_error("cannot write %s: %m", path);
+		end = errno == ENOENT || errno == ENOTDIR ? REPORT_UNREADABLE : REPORT_UNWRITABLE;
+		report_error(end == REPORT_UNREADABLE ? "there is no evidence to make %s of: %m" : "cannot write %s: %m", path);
 	}
 	else
 	{
