@@ -104,7 +104,9 @@ typedef struct
 	int64_t retries_40001, retries_40p01;
 	int64_t false_conflicts; /* of the former, those that may have been for nothing, see specs/README.md */
 	bool counted;            /* planned is exact, if nobody blocks; else there are more */
-	uint64_t *fired;         /* of each fault, interleavings in which it met something */
+	struct SpecMet *met;     /* of each step, how it has ended */
+	int step_count;
+	uint64_t *fired; /* of each fault, interleavings in which it met something */
 	char **fault_names;
 	int fault_count;
 	Text unknown; /* why nothing can be said for certain; empty: it can */

@@ -99,12 +99,45 @@ judge_text 2 'step s is marked read, but .* canceling statement' \
 	"$table\n$gone\n$holds\n${two/step s \{ SELECT 1/step s read { SELECT pg_sleep(1000)}"
 stubborn='BEGIN LOOP BEGIN PERFORM pg_sleep(9); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END'
 judge_text 3 'setup failed: server closed the connection' "setup { DO '$stubborn' }\n$holds\n$two"
+judge_text 4 'UNKNOWN .*text.spec:5:6: step s had not ended after 1 s, and was cancelled; then: step s timed out after 2 s' \
+	"$table\n$gone\n$holds\nsession a\nstep s { DO '$stubborn' }\nsession b\nstep u { SELECT 2 }\n"
 options=()
 judge_text 3 'invariant i cannot be asked: ERROR:  cannot execute UPDATE in a read-only' \
 	"$table\n$gone\ninvariant i { UPDATE t SET n = 10 WHERE n > 9 RETURNING n }\n$two"
 judge_text 3 'BROKEN .*teardown failed: ERROR: table "u" does not exist' "$table\nteardown { DROP TABLE u; }\n$holds\n$two"
 judge_text 2 'but in a read-only subtransaction it fails: it ends its connection' \
 	"$table\n$gone\n$holds\n${two/step s \{ SELECT 1/step s read { SELECT pg_terminate_backend(pg_backend_pid())}"
+
+# What is wrong with a step shows in every interleaving, and is no outcome like others; unless that is what is meant.
+wrong='text.spec:5:6: step s is wrong: each time that it was run it failed with'
+judge_text 2 "$wrong 42601, syntax error at or near" "$table\n$gone\n$holds\n${two/SELECT 1/SELEC 1}"
+judge_text 2 "$wrong 42P01, relation .v. does not exist" "$table\n$gone\n$holds\n${two/SELECT 1/SELECT FROM v}permutation s u\n"
+judge_text 0 'a 42601 at s' "$table\n$gone\n$holds\n${two/SELECT 1/SELEC 1}permutation s u\nexpect 42601 at s\n"
+dropped='session a\nstep s { DROP TABLE t }\nsession b\nstep u { SELECT FROM t }\n'
+judge_text 0 '1 x .*b 42P01 at u' "$table\n${gone/TABLE/TABLE IF EXISTS}\ninvariant i { SELECT FROM pg_class WHERE false }\n$dropped"
+refused='session a\nsetup { SET ROLE pg_monitor }\nstep s { SELECT FROM t }\n'
+judge_text 0 'a 42501 at s' "$table\n$gone\n$holds\n$refused"
+
+# Without a teardown a setup that makes something cannot be run twice, in as many lanes as there may be.
+for jobs in 1 2; do
+	options=(--jobs "$jobs")
+	judge_text 3 'setup failed: .* already exists; the setup has run before: what it makes, a teardown' "$table\n$holds\n$two"
+done
+options=()
+
+# Two transactions in one step: what the first was is decided there; the second must not have done anything yet.
+pair() { # a step of session a, and a last one
+	printf 'session a\\nsetup { BEGIN }\\nstep r { SELECT n FROM t }\\nstep e { %s }\\nstep w { UPDATE t SET n = 2 }\\n' "$1"
+	printf 'step c { %s }\\nsession b\\nstep u { UPDATE t SET n = 3 }\\n' "$2"
+}
+judge_text 0 'PASS.*1 checks held' "$table\n$gone\nobserve { SELECT n FROM t }\n$(pair 'ROLLBACK; BEGIN' COMMIT)"
+judge_text 0 'a committed' "$table\n$gone\nobserve { SELECT n FROM t }\n$(pair 'COMMIT AND CHAIN' ROLLBACK)"
+for twice in 'COMMIT; BEGIN; SELECT 1' 'ROLLBACK; BEGIN; SELECT 1/0' 'COMMIT AND CHAIN; SELECT 1'; do
+	judge_text 2 'text.spec:7:6: step e ends a transaction and does more than begin the next one' \
+		"$table\n$gone\nobserve { SELECT n FROM t }\n$(pair "$twice" COMMIT)"
+done
+judge_text 0 'PASS.*1 checks held' \
+	"$table\n$gone\nobserve { SELECT n FROM t }\n$(pair 'SAVEPOINT s; ROLLBACK TO s; SELECT 1' COMMIT)permutation r e w c u\n"
 
 # A transaction that had failed is not in effect, whatever follows its end in the same step.
 judge_text 0 'b 40001 at w2.*; as in the serial order a;' "$table\n$gone\nobserve { SELECT n FROM t }\n$(

@@ -48,6 +48,7 @@ struct Executor
 	const Spec *spec;
 	ExecutorConfig config;
 	Session *control;
+	bool was_set_up;
 	bool looks; /* the control connection has the statement for that */
 	Seat *seats;
 	Seat **waiting; /* those whose turn was told to wait, in that order */
@@ -960,16 +961,22 @@ set_up_plain_sessions(Executor *executor)
 }
 
 bool
-executor_set_up(Executor *executor)
+executor_was_set_up(const Executor *executor)
 {
-	bool done = executor_set_up_all(executor);
+	return executor->was_set_up;
+}
+
+static bool
+set_up_sessions(Executor *executor)
+{
+	bool done = true;
 	bool plain = true;
 
 	for (int i = 0; i < executor->spec->session_count; i++)
 	{
 		plain = plain && executor->seats[i].plain;
 	}
-	if (done && plain)
+	if (plain)
 	{
 		return set_up_plain_sessions(executor);
 	}
@@ -977,6 +984,15 @@ executor_set_up(Executor *executor)
 	{
 		done = executor_set_up_session(executor, i);
 	}
+	return done;
+}
+
+bool
+executor_set_up(Executor *executor)
+{
+	bool done = executor_set_up_all(executor) && set_up_sessions(executor);
+
+	executor->was_set_up = executor->was_set_up || done;
 	return done;
 }
 

@@ -50,6 +50,7 @@ extern bool executor_launch(Executor *executor, const SpecTurn *turn) MUST_CHECK
 extern bool executor_drain(Executor *executor) MUST_CHECK; /* until no step is under way */
 /* With `survives`, what a session left open is rolled back. false: told, the file's own failed; a session's may. */
 extern bool executor_tear_down(Executor *executor);
+extern bool executor_was_set_up(const Executor *executor); /* once, at least, by executor_set_up() as a whole */
 /* The parts of a setup. */
 extern bool executor_set_up_all(Executor *executor) MUST_CHECK;                  /* of the whole file */
 extern bool executor_set_up_session(Executor *executor, int session) MUST_CHECK; /* a lost one is left alone */

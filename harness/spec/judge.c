@@ -424,7 +424,7 @@ miss_errors(const SpecPermutation *permutation, const Trial *trial, Text *missed
 		{
 			const Deed *deed = &record->parts[i].deeds[k];
 
-			if (deed->sqlstate[0] != '\0' && strcmp(deed->sqlstate, "25P02") != 0 &&
+			if (deed->sqlstate[0] != '\0' && strcmp(deed->sqlstate, FAILED_ALREADY) != 0 &&
 				find_expect(permutation, deed->step) == NULL)
 			{
 				text_append(missed, "expected no error at %s, got %s\n", deed->step->name, deed->sqlstate);

@@ -5,6 +5,16 @@
 #include <string.h>
 
 #define OUTCOMES_MAX 500
+#define WRONG_CLASS "42" /* syntax error or access rule violation */
+#define NO_PERMISSION "42501"
+
+/* How a step has ended, each time that it did. */
+struct SpecMet
+{
+	bool sound; /* otherwise, too, or as it was expected to */
+	char sqlstate[6];
+	Text complaint;
+};
 
 
 /* --- life --- */
@@ -30,6 +40,8 @@ report_new(const Spec *spec, SpecPart part, int permutation)
 	report->checks =
 		memory_get(sizeof(SpecCheck) * ((size_t) spec->invariant_count + (size_t) spec->permutation_count + 1));
 	report->outcomes = memory_get(sizeof(SpecOutcome) * OUTCOMES_MAX);
+	report->step_count = spec->step_count;
+	report->met = memory_get(sizeof(struct SpecMet) * ((size_t) spec->step_count + 1));
 	report->fault_count = spec->fault_count;
 	report->fired = memory_get(sizeof(uint64_t) * ((size_t) spec->fault_count + 1));
 	report->fault_names = memory_get(sizeof(char *) * ((size_t) spec->fault_count + 1));
@@ -79,11 +91,16 @@ spec_report_free(SpecReport *report)
 	{
 		free(report->fault_names[i]);
 	}
+	for (int i = 0; i < report->step_count; i++)
+	{
+		text_free(&report->met[i].complaint);
+	}
 	text_free(&report->unknown);
 	text_free(&report->refused);
 	text_free(&report->broken);
 	free(report->fault_names);
 	free(report->fired);
+	free(report->met);
 	free(report->checks);
 	free(report->outcomes);
 	free(report);
@@ -288,6 +305,76 @@ add_checks(SpecReport *report, const Spec *spec, const Judged *judged)
 	}
 }
 
+/* What fails by the words of a step, not by what others did: a permission that is missing may be meant. */
+static bool
+is_wrong(const Deed *deed)
+{
+	return strncmp(deed->sqlstate, WRONG_CLASS, strlen(WRONG_CLASS)) == 0 && strcmp(deed->sqlstate, NO_PERMISSION) != 0;
+}
+
+static bool
+is_expected(const SpecPermutation *permutation, const SpecStep *step)
+{
+	for (int i = 0; permutation != NULL && i < permutation->expect_count; i++)
+	{
+		if (permutation->expects[i]->step == step)
+		{
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+meet(struct SpecMet *met, const Deed *deed, const SpecPermutation *permutation)
+{
+	met->sound = met->sound || !is_wrong(deed) || is_expected(permutation, deed->step);
+	if (!met->sound && met->sqlstate[0] == '\0')
+	{
+		memcpy(met->sqlstate, deed->sqlstate, sizeof(met->sqlstate));
+		keep(&met->complaint, text_get(&deed->complaint));
+	}
+}
+
+static void
+meet_steps(SpecReport *report, const Spec *spec, const Judged *judged)
+{
+	for (int i = 0; i < spec->step_count; i++)
+	{
+		const Part *part = &trial_record(judged->trial)->parts[spec->steps[i]->session];
+
+		for (int k = 0; k < part->deed_count && !report->met[i].sound; k++)
+		{
+			const Deed *deed = &part->deeds[k];
+
+			if (deed->step == spec->steps[i] && deed->answered && strcmp(deed->sqlstate, FAILED_ALREADY) != 0)
+			{
+				meet(&report->met[i], deed, judged->permutation);
+			}
+		}
+	}
+}
+
+void
+report_refuse_wrong(SpecReport *report, const Spec *spec, const char *path)
+{
+	for (int i = 0; i < spec->step_count; i++)
+	{
+		const struct SpecMet *met = &report->met[i];
+		const SpecStep *step = spec->steps[i];
+
+		if (!met->sound && met->sqlstate[0] != '\0')
+		{
+			char *words = string_format("%s:%d:%d: step %s is wrong: each time that it was run it failed with %s, %s",
+										path, step->place.line, step->place.column, step->name, met->sqlstate,
+										text_get(&met->complaint));
+
+			report_say(&report->refused, words);
+			free(words);
+		}
+	}
+}
+
 void
 report_add(SpecReport *report, const Spec *spec, const Judged *judged)
 {
@@ -311,5 +398,6 @@ report_add(SpecReport *report, const Spec *spec, const Judged *judged)
 	append_outcome(&outcome, spec, judged);
 	count_outcome(report, spec, text_get(&outcome), record);
 	add_checks(report, spec, judged);
+	meet_steps(report, spec, judged);
 	text_free(&outcome);
 }

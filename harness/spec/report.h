@@ -21,6 +21,9 @@ typedef struct
 
 extern void report_add(SpecReport *report, const Spec *spec, const Judged *judged);
 
+/* At the end: a step that is wrong by itself, for it never did anything but fail by an error in its words. */
+extern void report_refuse_wrong(SpecReport *report, const Spec *spec, const char *path);
+
 /* The first reason stays. */
 extern void report_say(Text *reason, const char *words);
 

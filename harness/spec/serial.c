@@ -215,7 +215,7 @@ run_order(const Research *research, const TestimonyPart *const *parts, int count
 		part_take(&testimony->parts[testimony->count++], parts[i]->session, &record->parts[parts[i]->session], -1,
 				  true);
 	}
-	if (*end != TRIAL_DONE || !trial_end(runner))
+	if (*end == TRIAL_STOPPED || !trial_end(runner))
 	{
 		*end = TRIAL_STOPPED;
 		done = false;
@@ -223,8 +223,10 @@ run_order(const Research *research, const TestimonyPart *const *parts, int count
 	}
 	else if (!done)
 	{
-		*end = record->unknown.length > 0 ? TRIAL_REFUSED : TRIAL_STOPPED;
-		text_append(research->why, "%s", text_get(&record->unknown));
+		const Text *unknown = *end == TRIAL_REFUSED ? &record->trouble : &record->unknown;
+
+		*end = unknown->length > 0 ? TRIAL_REFUSED : TRIAL_STOPPED;
+		text_append(research->why, "%s", text_get(unknown));
 	}
 	if (!done)
 	{

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define US_PER_MS 1000
-#define FAILED_ALREADY "25P02"
 #define DEPENDENCY "read/write dependencies" /* another 40001 has other words */
 #define SHOWN_BYTES 400                      /* of a statement or an answer, in the story */
 
@@ -20,6 +19,7 @@ struct Trial
 	int fault_count, fault_next;
 	const TrialPilot *pilot;
 	bool released; /* a rollback may have let others go on */
+	bool refused;  /* what it was to run, and trouble says why */
 };
 
 
@@ -150,15 +150,26 @@ hear_completes(void *context, const SpecTurn *turn, bool at_once)
 	}
 }
 
+/* One statement more of the step; an error has no tag. */
 static void
-take_end(Deed *deed, const char *tag)
+take_statement(Deed *deed, const char *tag)
 {
 	bool commits = strcmp(tag, "COMMIT") == 0;
 	bool rolls_back = strcmp(tag, "ROLLBACK") == 0;
+	bool begins = strcmp(tag, "BEGIN") == 0 || strcmp(tag, "START TRANSACTION") == 0;
 
 	deed->commits = deed->commits || commits;
 	deed->rolls_back = !commits && (deed->rolls_back || rolls_back);
-	deed->goes_on = deed->rolls_back && !rolls_back;
+	if (commits || rolls_back)
+	{
+		deed->follow = 0;
+		deed->begins = false;
+	}
+	else if (deed->commits || deed->rolls_back)
+	{
+		deed->follow++;
+		deed->begins = deed->begins || begins;
+	}
 }
 
 static void
@@ -186,12 +197,14 @@ hear_result(void *context, const SqlResult *result)
 			snprintf(deed->sqlstate, sizeof(deed->sqlstate), "%s",
 					 complaint.sqlstate != NULL ? complaint.sqlstate : "08006");
 			deed->dependency = complaint.primary != NULL && strstr(complaint.primary, DEPENDENCY) != NULL;
+			text_append(&deed->complaint, "%s", complaint.primary != NULL ? complaint.primary : "");
 		}
+		take_statement(deed, "");
 		text_append(&trial->record.story, "      ");
 		append_line(&trial->record.story, complaint.primary != NULL ? complaint.primary : complaint.whole);
 		return;
 	}
-	take_end(deed, sql_tag(result));
+	take_statement(deed, sql_tag(result));
 }
 
 static void
@@ -357,6 +370,7 @@ trial_close(Trial *trial)
 		for (int k = 0; k < part->deed_capacity; k++)
 		{
 			text_free(&part->deeds[k].answer);
+			text_free(&part->deeds[k].complaint);
 		}
 		text_free(&part->errors);
 		free(part->deeds);
@@ -392,7 +406,7 @@ forget(Trial *trial)
 	text_clear(&record->trouble);
 	record->launched = record->waits = record->retries_40001 = record->retries_40p01 = record->false_conflicts = 0;
 	trial->fault_next = trial->fault_count = 0;
-	trial->released = false;
+	trial->released = trial->refused = false;
 	trial->telling = -1;
 }
 
@@ -401,6 +415,7 @@ add_deed(Part *part, const SpecStep *step)
 {
 	Deed *deed;
 	Text answer;
+	Text complaint;
 
 	if (part->deed_count == part->deed_capacity)
 	{
@@ -412,8 +427,10 @@ add_deed(Part *part, const SpecStep *step)
 	}
 	deed = &part->deeds[part->deed_count++];
 	answer = deed->answer;
+	complaint = deed->complaint;
 	text_clear(&answer);
-	*deed = (Deed){.step = step, .answer = answer};
+	text_clear(&complaint);
+	*deed = (Deed){.step = step, .answer = answer, .complaint = complaint};
 	return deed;
 }
 
@@ -440,7 +457,7 @@ has_effect(const Part *part)
 	{
 		failed = failed || part->deeds[i].sqlstate[0] != '\0';
 	}
-	return last->sqlstate[0] == '\0' && (!last->rolls_back || (last->goes_on && !failed));
+	return last->sqlstate[0] == '\0' && (!last->rolls_back || (last->follow > 0 && !failed));
 }
 
 /* The transaction that has just committed answered, step by step, what the refused attempt before it had answered. */
@@ -506,6 +523,42 @@ retry(Trial *trial, int session)
 	return true;
 }
 
+static TrialEnd PRINTF_LIKE(3, 4) refuse(Trial *trial, SpecPlace place, const char *format, ...)
+{
+	va_list args;
+
+	text_clear(&trial->record.trouble);
+	text_append(&trial->record.trouble, "%s:%d:%d: ", trial->config.path, place.line, place.column);
+	va_start(args, format);
+	text_append_va(&trial->record.trouble, format, args);
+	va_end(args);
+	trial->refused = executor_cancel_all(trial->site.executor);
+	return trial->refused ? TRIAL_REFUSED : TRIAL_STOPPED;
+}
+
+/* A transaction has ended in this step, and another is open; what goes back to a savepoint says ROLLBACK, too. */
+static bool
+begins_anew(const Deed *deed)
+{
+	return deed->begins || (deed->commits && !deed->rolls_back) ||
+		   (deed->rolls_back && strcasestr(deed->step->sql, "and chain") != NULL);
+}
+
+/* What the step has ended is decided by it. false: it does more than begin the other one, which is not decided yet. */
+static bool
+decide_ended(Trial *trial, Part *part, const Deed *deed)
+{
+	if (deed->follow > (deed->begins ? 1 : 0))
+	{
+		(void) refuse(trial, deed->step->place,
+					  "step %s ends a transaction and does more than begin the next one: make two steps of it",
+					  deed->step->name);
+		return false;
+	}
+	decide(part, !deed->rolls_back);
+	return true;
+}
+
 /* A session's step is over. false: trouble. */
 static bool
 conclude_deed(Trial *trial, int session)
@@ -531,9 +584,9 @@ conclude_deed(Trial *trial, int session)
 	{
 		decide(part, has_effect(part));
 	}
-	else if (deed->commits)
+	else if (begins_anew(deed) && !decide_ended(trial, part, deed))
 	{
-		decide(part, true);
+		return false;
 	}
 	if (deed->in_effect && is_false_conflict(part))
 	{
@@ -723,17 +776,34 @@ stop(Trial *trial)
 		notice_last_error(last, sizeof(last));
 		text_append(&trial->record.trouble, "%s", last);
 	}
-	return TRIAL_STOPPED;
+	/* a step that does not heed that it was cancelled is ended with its session when the trial is */
+	if (trial->record.unknown.length > 0)
+	{
+		text_append(&trial->record.unknown, "; then: %s", text_get(&trial->record.trouble));
+		return TRIAL_DONE;
+	}
+	return trial->refused ? TRIAL_REFUSED : TRIAL_STOPPED;
 }
 
 static bool
 begin(Trial *trial, const TrialPilot *pilot)
 {
+	bool again;
+
 	forget(trial);
 	trial->pilot = pilot;
 	executor_tell(trial->site.executor, trial);
-	if (!executor_revive(trial->site.executor) || !executor_set_up(trial->site.executor))
+	if (!executor_revive(trial->site.executor))
 	{
+		return false;
+	}
+	again = executor_was_set_up(trial->site.executor);
+	if (!executor_set_up(trial->site.executor))
+	{
+		if (again)
+		{
+			text_append(&trial->record.trouble, "; the setup has run before: what it makes, a teardown has to remove");
+		}
 		return false;
 	}
 	for (int i = 0; i < trial->config.spec->session_count; i++)
@@ -748,18 +818,6 @@ finish(Trial *trial, bool done)
 {
 	return done && carry_on(trial, act_drain, NULL) && fault_end_ghosts(&trial->site, trial->config.spec) ? TRIAL_DONE
 																										  : stop(trial);
-}
-
-static TrialEnd PRINTF_LIKE(3, 4) refuse(Trial *trial, SpecPlace place, const char *format, ...)
-{
-	va_list args;
-
-	text_clear(&trial->record.trouble);
-	text_append(&trial->record.trouble, "%s:%d:%d: ", trial->config.path, place.line, place.column);
-	va_start(args, format);
-	text_append_va(&trial->record.trouble, format, args);
-	va_end(args);
-	return executor_cancel_all(trial->site.executor) ? TRIAL_REFUSED : TRIAL_STOPPED;
 }
 
 /* A wait that ends by itself: the server ends deadlocks, and statements at a limit that the file has set. */

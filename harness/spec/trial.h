@@ -9,18 +9,22 @@
 
 typedef struct Trial Trial;
 
+#define FAILED_ALREADY "25P02" /* only follows from another error */
+
 /* A step that a session has sent. */
 typedef struct
 {
 	const SpecStep *step;
 	Text answer;      /* what the server answered, as it can be compared: rows are sorted */
+	Text complaint;   /* its words for the error */
 	char sqlstate[6]; /* "": no error */
 	bool answered;
 	bool waited;     /* for another session */
 	bool dependency; /* refused for what it read and others wrote, or the other way around; by no row that both wrote */
 	bool commits;    /* a COMMIT did */
 	bool rolls_back; /* the last end of a transaction was a ROLLBACK, or a COMMIT that had to be one */
-	bool goes_on;    /* and something else follows it in the same step */
+	int follow;      /* so many statements follow that end in the same step */
+	bool begins;     /* a BEGIN among them */
 	bool in_effect;  /* of a transaction that has committed */
 	bool uncertain;  /* the session was lost while it may have committed */
 } Deed;
@@ -45,7 +49,7 @@ typedef enum
 {
 	TRIAL_DONE = 1,
 	TRIAL_GIVEN_UP, /* by the pilot */
-	TRIAL_REFUSED,  /* the permutation cannot run as it is written */
+	TRIAL_REFUSED,  /* the permutation, or one of its steps, cannot run as it is written */
 	TRIAL_STOPPED   /* the lab, or the file's setup, does not work: the trial is of no more use */
 } TrialEnd;
 
