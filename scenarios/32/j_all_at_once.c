@@ -17,19 +17,23 @@
 #include "recovery_lab.h"
 #include "storm.h"
 
-/* NULL where this role or this server does not let WAL be read, which is said. The caller frees it. */
+/* Where the WAL stands; what follows is kept for as long as the session lives, by a slot of its own. */
+#define HOLD_WAL                                                                                                       \
+	"SELECT lsn FROM pg_create_physical_replication_slot(format('positions_%s', pg_backend_pid()), true, true)"
+
+/* NULL where this role or this server does not let WAL be kept and read, which is said. The caller frees it. */
 static SqlResult *
 wal_position(Scene *scene, Session *lab)
 {
-	SqlResult *position;
+	SqlResult *position = NULL;
 
-	if (session_try(lab, NULL, "CREATE EXTENSION IF NOT EXISTS pg_walinspect", NO_ARGS) != SQL_OK)
+	if (session_try(lab, NULL, "CREATE EXTENSION IF NOT EXISTS pg_walinspect", NO_ARGS) != SQL_OK ||
+		session_try(lab, &position, HOLD_WAL, NO_ARGS) != SQL_OK)
 	{
 		note(scene, "positions of commits in the WAL are not looked at: %s", session_error(lab)->message);
 		return NULL;
 	}
 	require(scene, session_execute_file(lab, scene_sql(scene, "lab/commit_positions.sql")));
-	require(scene, session_query(lab, &position, "SELECT pg_current_wal_insert_lsn()", NO_ARGS));
 	return position;
 }
 
