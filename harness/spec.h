@@ -110,7 +110,7 @@ typedef struct
 	char **fault_names;
 	int fault_count;
 	Text unknown; /* why nothing can be said for certain; empty: it can */
-	Text refused; /* a permutation that cannot run as it is written */
+	Text refused; /* a permutation or a step that cannot run as it is written */
 	Text broken;  /* the lab, or the file's setup, does not work */
 	int64_t duration_ns;
 } SpecReport;

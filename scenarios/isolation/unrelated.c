@@ -5,8 +5,8 @@
  *            relation, not a key. That is no error. Its whole decision, run again, is stored; and where the keys lie on
  *            pages of their own, nobody is refused.
  * Method     All interleavings of two sessions that look for a key, insert it and commit (sql/isolation/unrelated_keys*.spec):
- *            in an empty table, and in one whose index has a page for each of the two. Before, one looks, and what it has
- *            locked is read from pg_locks.
+ *            in an empty table, and in one whose index has a page for each of the two. Before, one looks
+ *            (sql/isolation/unrelated_look.sql), and what it has locked is read from pg_locks.
  * Expect     Empty table: whoever commits or writes second is refused once where the two overlap, finds again just what it had
  *            found before, and both rows are there. Apart: no refusal in any interleaving.
  * Not shown  Larger tables that a sequential scan reads (a lock of the whole table); that a refusal was for nothing is
@@ -28,9 +28,9 @@ check_locks(Scene *scene)
 	int64_t coarse;
 	int64_t rows;
 
-	require(scene, session_execute(session, "CREATE TABLE item (id int PRIMARY KEY)") &&
+	require(scene, session_execute_file(session, scene_sql(scene, "isolation/unrelated_table.sql")) &&
 					   session_begin(session, SERIALIZABLE) &&
-					   session_execute(session, "SELECT id FROM item WHERE id = 2") &&
+					   session_execute_file(session, scene_sql(scene, "isolation/unrelated_look.sql")) &&
 					   session_query_int(session, &coarse, LOCKS "locktype IN ('page', 'relation')", NO_ARGS) &&
 					   session_query_int(session, &rows, LOCKS "locktype = 'tuple'", NO_ARGS));
 	check_at_least(scene, coarse, 1, "locks of a page or a relation, after a look for one key that is not there");
