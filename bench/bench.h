@@ -24,6 +24,12 @@ extern double bench_seconds_since(int64_t begin_ns);
 extern void bench_print_row(const char *what, double value, double yardstick, const char *unit, double ratio,
 							const char *bar);
 
+/*
+ * How `y` grows with `x`: the exponent of the power that fits best over the upper half of the sizes, where fixed costs no
+ * longer count. 1 is in proportion; more than 1.1 is a finding, and misses the bar.
+ */
+extern void bench_print_growth(const char *what, const double *x, const double *y, size_t count);
+
 /* A line beside the table. */
 extern void bench_say(const char *format, ...) PRINTF_LIKE(1, 2);
 
@@ -62,6 +68,8 @@ extern bool bench_counters(const Bench *bench, Cluster *cluster) MUST_CHECK;
 extern bool bench_isolation(const Bench *bench, Cluster *cluster) MUST_CHECK;
 extern bool bench_spec(const Bench *bench, Cluster *cluster) MUST_CHECK;
 extern bool bench_clocks(const Bench *bench) MUST_CHECK;
+extern bool bench_reads(const Bench *bench, Cluster *cluster) MUST_CHECK;
+extern bool bench_rebuild(const Bench *bench, Cluster *cluster) MUST_CHECK;
 extern bool bench_write(const Bench *bench, Cluster *cluster) MUST_CHECK;
 
 #endif

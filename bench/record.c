@@ -2,6 +2,7 @@
  * What the bench says, on stdout and as evidence of suite `bench`: each part is a case, each row that has a bar a check, and
  * curves are its series. A row that misses its bar is marked, and the bench then ends with 1.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,4 +146,21 @@ bench_series(const char *plot, const char *name, const double *values, size_t co
 	evidence_case_series(record.evidence, record.running,
 						 &(EvidenceSeries){.plot = plot, .name = name, .values = whole, .count = count});
 	free(whole);
+}
+
+void
+bench_print_growth(const char *what, const double *x, const double *y, size_t count)
+{
+	size_t from = count > 3 ? count / 2 - 1 : 0;
+	double n = (double) (count - from), sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0, exponent;
+
+	for (size_t i = from; i < count; i++)
+	{
+		sum_x += log(x[i]);
+		sum_y += log(y[i]);
+		sum_xx += log(x[i]) * log(x[i]);
+		sum_xy += log(x[i]) * log(y[i]);
+	}
+	exponent = (n * sum_xy - sum_x * sum_y) / (n * sum_xx - sum_x * sum_x);
+	bench_print_row(what, exponent, 1, "exponent", exponent, "at most 1.1");
 }

@@ -12,7 +12,7 @@ check_file(const char *path)
 {
 	Text why = {0};
 	size_t executions, events;
-	bool holds = trace_check_file(path, &why, &executions, &events);
+	bool holds = trace_check_file(path, NULL, NULL, &why, &executions, &events);
 
 	if (holds)
 	{

@@ -407,6 +407,25 @@ text_append_bytes(Text *text, const char *bytes, size_t length)
 }
 
 void
+text_append_int64(Text *text, int64_t number)
+{
+	char digits[24];
+	size_t begin = sizeof(digits);
+	uint64_t rest = number < 0 ? -(uint64_t) number : (uint64_t) number;
+
+	do
+	{
+		digits[--begin] = (char) ('0' + rest % 10);
+		rest /= 10;
+	} while (rest > 0);
+	if (number < 0)
+	{
+		digits[--begin] = '-';
+	}
+	text_append_bytes(text, digits + begin, sizeof(digits) - begin);
+}
+
+void
 text_append_word(Text *text, const char *word)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./:,@%=";

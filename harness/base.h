@@ -129,6 +129,7 @@ struct Text
 extern void text_append(Text *text, const char *format, ...) PRINTF_LIKE(2, 3);
 extern void text_append_va(Text *text, const char *format, va_list args) PRINTF_LIKE(2, 0);
 extern void text_append_bytes(Text *text, const char *bytes, size_t length);
+extern void text_append_int64(Text *text, int64_t number);  /* in decimal; where numbers are many, printf is slow */
 extern void text_append_word(Text *text, const char *word); /* as a shell takes it for one word */
 extern void text_clear(Text *text);                         /* keeps the memory */
 extern void text_free(Text *text);

@@ -60,6 +60,16 @@ typedef enum
  */
 extern Cluster *cluster_create(const ServerKit *kit, const char *name) MUST_CHECK;
 
+/*
+ * A standby of a running server: its data, copied between pg_backup_start() and pg_backup_stop(), without the WAL, which
+ * it streams from there on as `name`. Not started. It is to be while the primary still has that WAL, so soon. What ALTER
+ * SYSTEM had set by then holds for it, too. NULL: reported.
+ */
+extern Cluster *cluster_create_standby(Cluster *primary, const char *name) MUST_CHECK;
+
+/* pg_promote(): it ends recovery and takes writes, on a timeline of its own. The old primary is not asked. false: reported. */
+extern bool cluster_promote(Cluster *standby, Deadline deadline) MUST_CHECK;
+
 /* Append one line to postgresql.conf; before start. */
 extern bool cluster_configure(Cluster *cluster, const char *line) MUST_CHECK;
 
@@ -89,8 +99,10 @@ extern pid_t cluster_postmaster(const Cluster *cluster);
 extern const char *cluster_directory(const Cluster *cluster); /* the private directory */
 extern const char *cluster_log(const Cluster *cluster);       /* path of server.log */
 
-/* Copy server.log into a folder, before it goes with the server. A failure is reported, and spoils nothing. */
-extern void cluster_save_log(const Cluster *cluster, const char *folder);
+extern const char *cluster_name(const Cluster *cluster);
+
+/* Copy server.log, before it goes with the server. A failure is reported, and spoils nothing. */
+extern void cluster_save_log(const Cluster *cluster, const char *path);
 
 /* Conninfo for a database of this cluster (host, port, user, dbname); valid until the next call on this cluster. */
 extern const char *cluster_conninfo(Cluster *cluster, const char *database);

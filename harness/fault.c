@@ -52,6 +52,17 @@ fault_kill(Fault *fault, History *history, Process *process, Deadline deadline)
 	return record_firing(fault, history, "exit by signal 9");
 }
 
+static void
+trace_stop(void)
+{
+	trace_event(&(TraceEvent){.actor = "server",
+							  .kind = "stop",
+							  .outcome = TRACE_DONE,
+							  .marks = {{.how = TRACE_DURABLE}},
+							  .mark_count = 1},
+				"stopped at once");
+}
+
 bool
 fault_restart_immediate(Fault *fault, History *history, Cluster *cluster, Deadline deadline)
 {
@@ -65,12 +76,7 @@ fault_restart_immediate(Fault *fault, History *history, Cluster *cluster, Deadli
 	}
 	before = cluster_postmaster(cluster);
 	trace_fault(fault);
-	trace_event(&(TraceEvent){.actor = "server",
-							  .kind = "stop",
-							  .outcome = TRACE_DONE,
-							  .marks = {{.how = TRACE_DURABLE}},
-							  .mark_count = 1},
-				"stopped at once");
+	trace_stop();
 	if (!cluster_restart_immediate(cluster, deadline) || !cluster_verify_running(cluster))
 	{
 		return false;
@@ -83,6 +89,27 @@ fault_restart_immediate(Fault *fault, History *history, Cluster *cluster, Deadli
 	}
 	trace_tell("server", "restart", "recovered, another postmaster runs");
 	return record_firing(fault, history, "another postmaster runs");
+}
+
+bool
+fault_stop_immediate(Fault *fault, History *history, Cluster *cluster)
+{
+	if (!cluster_verify_running(cluster))
+	{
+		return false;
+	}
+	trace_fault(fault);
+	trace_stop();
+	if (!cluster_stop_immediate(cluster))
+	{
+		return false;
+	}
+	if (server_accepts(cluster_conninfo(cluster, "postgres")))
+	{
+		report_error("%s: a server accepts connections there after the stop", fault->name);
+		return false;
+	}
+	return record_firing(fault, history, "its postmaster is gone");
 }
 
 

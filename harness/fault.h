@@ -23,6 +23,9 @@ extern bool fault_kill(Fault *fault, History *history, Process *process, Deadlin
 /* `pg_ctl restart -m immediate`, and confirm that another postmaster runs afterwards. */
 extern bool fault_restart_immediate(Fault *fault, History *history, Cluster *cluster, Deadline deadline) MUST_CHECK;
 
+/* Immediate stop of a server that stays down, and confirm that it accepts nobody. */
+extern bool fault_stop_immediate(Fault *fault, History *history, Cluster *cluster) MUST_CHECK;
+
 /* Drop a client's socket as a killed client would, and confirm through `control` that its backend is gone. Frees `victim`. */
 extern bool fault_abandon(Fault *fault, History *history, Session *control, Session *victim,
 						  Deadline deadline) MUST_CHECK;

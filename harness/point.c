@@ -219,3 +219,28 @@ point_parse(const char *value, char *name, size_t name_size, int *nth)
 	*nth = (int) number;
 	return true;
 }
+
+bool
+point_arm_option(const char *option, const char *value, const char *const *known)
+{
+	const char *const *each = known;
+	char name[NAME_BYTES];
+	int nth;
+
+	if (!point_parse(value, name, sizeof(name), &nth))
+	{
+		report_error("%s takes POINT or POINT:N, not \"%s\"", option, value);
+		return false;
+	}
+	while (*each != NULL && strcmp(name, *each) != 0)
+	{
+		each++;
+	}
+	if (*each == NULL)
+	{
+		report_error("unknown point \"%s\", did you mean %s?", name, string_nearest(name, known));
+		return false;
+	}
+	point_arm_pause(name, nth);
+	return true;
+}

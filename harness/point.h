@@ -18,6 +18,9 @@ extern void point_reach(const char *name, const char *detail, ...) PRINTF_LIKE(2
 /* At the nth hit: print `PAUSED <name> <detail>` on stdout, then wait for a line on stdin; end of file releases too. */
 extern void point_arm_pause(const char *name, int nth);
 
+/* The same by an option's value, NAME or NAME:N, where the name is one of `known`, ended by NULL. false: reported. */
+extern bool point_arm_option(const char *option, const char *value, const char *const *known) MUST_CHECK;
+
 /* At the nth hit: call back in the thread that reached it. */
 typedef void (*PointCall)(void *context, const char *name, const char *detail);
 extern void point_arm_call(const char *name, int nth, PointCall call, void *context);

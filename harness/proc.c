@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -34,6 +35,7 @@ struct Process
 	Text unread;
 	bool end_of_output;
 	ProcessEnd end;
+	pid_t held; /* a thread of it that is stopped, 0: none */
 	Process *next;
 };
 
@@ -483,6 +485,19 @@ end_decode(int status)
 	return (ProcessEnd){.how = ENDED_EXIT, .code = WEXITSTATUS(status)};
 }
 
+/* A program has not ended before the status of its held thread was taken. */
+static void
+held_collect(Process *process)
+{
+	int status = 0;
+
+	if (process->held != 0 && waitpid(process->held, &status, __WALL | WNOHANG) == process->held &&
+		(WIFEXITED(status) || WIFSIGNALED(status)))
+	{
+		process->held = 0;
+	}
+}
+
 /* Take the status if there is one. Answers whether the program has ended. */
 static bool
 end_collect(Process *process)
@@ -494,6 +509,7 @@ end_collect(Process *process)
 	{
 		return true;
 	}
+	held_collect(process);
 	do
 	{
 		got = waitpid(process->pid, &status, WNOHANG);
@@ -625,6 +641,56 @@ process_kill(Process *process, int signal_number, Deadline deadline)
 out:
 	text_free(&how);
 	return done;
+}
+
+/* By the beginning of its name in /proc; 0: there is none. */
+static pid_t
+thread_find(pid_t pid, const char *name)
+{
+	char *path = string_format("/proc/%d/task", (int) pid);
+	DIR *directory = opendir(path);
+	const struct dirent *entry;
+	pid_t found = 0;
+
+	while (directory != NULL && found == 0 && (entry = readdir(directory)) != NULL)
+	{
+		ProcessStatus status;
+		int64_t thread;
+
+		if (string_to_int64(entry->d_name, 1, INT32_MAX, &thread) && process_status((pid_t) thread, &status) &&
+			strncmp(status.command, name, strlen(name)) == 0)
+		{
+			found = (pid_t) thread;
+		}
+	}
+	if (directory != NULL)
+	{
+		closedir(directory);
+	}
+	free(path);
+	return found;
+}
+
+bool
+process_hold_thread(Process *process, const char *name)
+{
+	pid_t thread = thread_find(process->pid, name);
+	int status = 0;
+
+	if (thread == 0)
+	{
+		report_error("%s (pid %d) has no thread %s", process->command, (int) process->pid, name);
+		return false;
+	}
+	if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) != 0 || ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) != 0 ||
+		waitpid(thread, &status, __WALL) != thread || !WIFSTOPPED(status))
+	{
+		report_error("cannot hold thread %s of %s (pid %d): %s", name, process->command, (int) process->pid,
+					 strerror(errno));
+		return false;
+	}
+	process->held = thread;
+	return true;
 }
 
 void

@@ -75,6 +75,13 @@ extern int process_descriptor(const Process *process) MUST_CHECK;
  */
 extern bool process_kill(Process *process, int signal_number, Deadline deadline) MUST_CHECK;
 
+/*
+ * Stop one of its threads, whose name begins so, and no other: what a program does whose disk hangs,
+ * say. It stays so until the program ends, by process_kill() from this thread, or this thread does. false: reported; the
+ * system may forbid it (ptrace), or there is no such thread.
+ */
+extern bool process_hold_thread(Process *process, const char *name) MUST_CHECK;
+
 /* Close pipes; a child that still runs is killed with SIGKILL and reaped first. NULL allowed. */
 extern void process_free(Process *process);
 

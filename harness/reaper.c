@@ -249,16 +249,19 @@ in_listed_group(const Sweep *sweep, const ProcessStatus *status)
 }
 
 static bool
-is_data_directory(const char *path, const char *directory)
+is_data_directory(const char *path, const char *directory, bool deeper)
 {
-	size_t length = strlen(directory);
+	static const char name[] = "/data";
+	size_t length = strlen(directory), whole = strlen(path);
 
-	return strncmp(path, directory, length) == 0 && strcmp(path + length, "/data") == 0;
+	return strncmp(path, directory, length) == 0 && whole >= length + strlen(name) &&
+		   strcmp(path + whole - strlen(name), name) == 0 &&
+		   (deeper ? path[length] == '/' : whole == length + strlen(name));
 }
 
-/* Does an argument of this process name the data directory of a listed directory? */
+/* Does an argument of this process name the data directory of a listed directory, or `deeper` one below it? */
 static bool
-names_listed_directory(const Sweep *sweep, pid_t pid)
+names_listed_directory(const Sweep *sweep, pid_t pid, bool deeper)
 {
 	char arguments[CMDLINE_BYTES];
 	size_t length = process_arguments(pid, arguments, sizeof(arguments));
@@ -267,7 +270,8 @@ names_listed_directory(const Sweep *sweep, pid_t pid)
 	{
 		for (int i = 0; i < SLOTS_MAX; i++)
 		{
-			if (slot_matches(sweep, &table[i], SLOT_DIRECTORY) && is_data_directory(arguments + at, table[i].directory))
+			if (slot_matches(sweep, &table[i], SLOT_DIRECTORY) &&
+				is_data_directory(arguments + at, table[i].directory, deeper))
 			{
 				return true;
 			}
@@ -327,15 +331,22 @@ sweep_visit(void *context, pid_t pid, const ProcessStatus *status)
 	 * SIGKILL would leave the shared memory of a server behind for ever, or of the one that initdb runs; asked
 	 * politely, they clean up and take milliseconds.
 	 */
-	if (strcmp(status->command, "postgres") == 0 && names_listed_directory(sweep, pid))
+	if (strcmp(status->command, "postgres") == 0 && names_listed_directory(sweep, pid, false))
 	{
 		sweep->found = true;
 		end_process(sweep, "left server", pid, status->birth, SIGQUIT);
 		return;
 	}
+	/* Leaves nothing but files. One that programs of crash points share is in a session of its own, in the folder of a run. */
+	if (strcmp(status->command, "redis-server") == 0 && names_listed_directory(sweep, pid, true))
+	{
+		sweep->found = true;
+		end_process(sweep, "left Redis", pid, status->birth, SIGKILL);
+		return;
+	}
 	for (size_t i = 0; i < LENGTH_OF(helpers); i++)
 	{
-		if (strcmp(status->command, helpers[i]) == 0 && names_listed_directory(sweep, pid))
+		if (strcmp(status->command, helpers[i]) == 0 && names_listed_directory(sweep, pid, false))
 		{
 			sweep->found = true;
 			end_process(sweep, "left at work on a server", pid, status->birth, SIGTERM);

@@ -4,7 +4,7 @@
  * It is a process of its own in a session of its own, started before anything else. It holds a pidfd of the runner and
  * reads a table in shared memory in which process groups and data directories are entered before anything in them is
  * started. When the runner ends without having dismissed it: SIGKILL to the members of the listed groups, SIGQUIT to
- * each postmaster whose command line names a listed directory, SIGKILL to one that outlives 5 s, again until nothing
+ * each postmaster whose command line names a listed directory (SIGKILL to a Redis, also of a folder below one), SIGKILL to one that outlives 5 s, again until nothing
  * has been found for 50 ms (a server may be on its way up), then the directories are removed.
  */
 #ifndef COUNTERPROOF_REAPER_H

@@ -16,6 +16,8 @@
 #include "oracle.h"
 #include "point.h"
 #include "proc.h"
+#include "redis.h"
+#include "redis_server.h"
 #include "rng.h"
 #include "session.h"
 
@@ -108,6 +110,16 @@ extern void scene_forget_session(Scene *scene, Session *session); /* a fault fre
 extern const char *scene_conninfo(Scene *scene);                  /* of the case's database; stays valid */
 extern const char *scene_server(Scene *scene);                    /* of its maintenance database; stays valid */
 extern Cluster *scene_cluster(Scene *scene);                      /* NEEDS_CLUSTER only */
+
+/*
+ * More servers for a case with a cluster: one of its own with the same settings, and a standby of a running one; both
+ * started. By the names they are known in the evidence.
+ */
+extern Cluster *scene_add_cluster(Scene *scene, const char *name);
+extern Cluster *scene_add_standby(Scene *scene, Cluster *primary, const char *name);
+extern Session *scene_session_on(Scene *scene, Cluster *cluster, const char *name); /* to its maintenance database */
+
+extern RedisServer *scene_redis(Scene *scene); /* not started yet; SKIP where there is none */
 extern Process *scene_start(Scene *scene, const ProcessSpec *spec);
 extern void scene_free_process(Scene *scene, Process *process); /* before the case ends, by process_free() */
 extern History *scene_history(Scene *scene);

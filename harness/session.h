@@ -5,6 +5,8 @@
  * a lost connection, PQstatus may go on saying OK, and a second call loses the first message; therefore an error
  * result without SQLSTATE is a loss with sqlstate 08006, the SQLSTATE of the last WARNING beside it, and the first
  * loss is kept: no later error replaces it. A FATAL with its own SQLSTATE (57P01, a polite stop) is a loss kept as that.
+ * A commit whose wait for a synchronous standby was cancelled is confirmed by the server with a WARNING (01000). It stands
+ * there, and may be gone after a failover: SQL_UNKNOWN with that SQLSTATE, of a session that lives.
  * Calls on a lost session answer SQL_LOST and send nothing. A mistake in the order of calls (55000), in transaction
  * state (25001, 25P01) or too many parameters (54023) is SQL_ERROR before anything is sent.
  *
@@ -26,7 +28,7 @@ typedef enum
 	SQL_OK,
 	SQL_ERROR,   /* the server answered with an error; the session lives */
 	SQL_LOST,    /* the session is gone and the statement's transaction certainly did not commit */
-	SQL_UNKNOWN, /* the session is gone and the transaction may or may not have committed */
+	SQL_UNKNOWN, /* the session is gone, or its standby; the transaction may or may not have committed for good */
 	SQL_TIMEOUT  /* session_await() only: no answer within the deadline, still running */
 } SqlStatus;
 
@@ -101,6 +103,7 @@ extern bool server_accepts(const char *conninfo) MUST_CHECK;
  * caller frees it; `result` may be NULL.
  * A loss is SQL_LOST inside a transaction block, where nothing can have committed (COMMIT itself goes through
  * session_commit()), and SQL_UNKNOWN outside one, because the statement committed by itself or not at all.
+ * SQL_UNKNOWN of a session that is not lost: see above.
  */
 extern SqlStatus session_try(Session *session, SqlResult **result, const char *sql, const SqlArg *args, int count);
 

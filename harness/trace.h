@@ -13,7 +13,7 @@
 #ifndef COUNTERPROOF_TRACE_H
 #define COUNTERPROOF_TRACE_H
 
-#include "base.h"
+#include "vclock.h"
 
 
 /* --- recording --- */
@@ -114,11 +114,27 @@ extern bool trace_conclude(const char *path, Text *execution, TraceVerdict *verd
 
 #define TRACE_HEADER "(?<host>\\S+) (?<clock>{.*})\\n(?<kind>\\S+) (?<event>.*)\n=== (?<trace>.*) ===\n"
 
+/* What stands in the file, without a terminator. */
+typedef struct
+{
+	const char *bytes;
+	size_t length;
+} TracePart;
+
+/* Of a file that is read, in its order. `kind` is empty where the format has none. */
+typedef struct
+{
+	void (*execution)(void *context, TracePart label); /* begins; not called for events above the first label */
+	void (*event)(void *context, VClockId host, const VClock *clock, TracePart kind, TracePart text);
+} TraceVisit;
+
 /*
  * Check such a file, of ours or of another's: own entries of a host are 1, 2, 3, ..., every entry names an event, each
  * clock is the maximum of those before it with its own tick, and every line belongs to an event. false: `why` has one line,
- * with the number of the line where it is wrong, or nothing where the file cannot be read, which is reported.
+ * with the number of the line where it is wrong, or nothing where the file cannot be read, which is reported. What has been
+ * visited until then is worth nothing. `visit` may be NULL.
  */
-extern bool trace_check_file(const char *path, Text *why, size_t *executions, size_t *events) MUST_CHECK;
+extern bool trace_check_file(const char *path, const TraceVisit *visit, void *context, Text *why, size_t *executions,
+							 size_t *events) MUST_CHECK;
 
 #endif

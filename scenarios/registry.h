@@ -90,7 +90,13 @@
 	SCENARIO(scale_sequencer) \
 	SCENARIO(scale_per_item) \
 	SCENARIO(scale_chunks) \
-	SCENARIO(scale_wal)
+	SCENARIO(scale_failover) \
+	SCENARIO(scale_failover_async) \
+	SCENARIO(scale_fence) \
+	SCENARIO(scale_standby_read) \
+	SCENARIO(scale_wal) \
+	SCENARIO(scale_relay) \
+	SCENARIO(scale_relay_crash)
 /* clang-format on */
 
 /* All of them, ended by NULL. A program with cases of its own defines this list itself and does not get the above. */

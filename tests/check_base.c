@@ -3,6 +3,7 @@
 #include "suite.h"
 
 #include <check.h>
+#include <inttypes.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -387,6 +388,24 @@ START_TEST(texts_grow)
 }
 END_TEST
 
+START_TEST(numbers_in_decimal)
+{
+	static const int64_t numbers[] = {0, 1, 9, 10, 1234567890123, -1, -10, INT64_MAX, INT64_MIN};
+	Text text = {0};
+
+	for (size_t i = 0; i < LENGTH_OF(numbers); i++)
+	{
+		char *expected = string_format("%" PRId64, numbers[i]);
+
+		text_clear(&text);
+		text_append_int64(&text, numbers[i]);
+		ck_assert_str_eq(text_get(&text), expected);
+		free(expected);
+	}
+	text_free(&text);
+}
+END_TEST
+
 START_TEST(a_word_is_quoted_for_the_shell)
 {
 	Text text = {0};
@@ -555,6 +574,7 @@ add_tests(TCase *tcase)
 	tcase_add_test(tcase, an_interrupt_is_seen_while_it_is_blocked);
 	tcase_add_test(tcase, an_interrupt_is_not_inherited);
 	tcase_add_test(tcase, texts_grow);
+	tcase_add_test(tcase, numbers_in_decimal);
 	tcase_add_test(tcase, a_word_is_quoted_for_the_shell);
 	tcase_add_test(tcase, memory_is_zeroed_and_grows);
 	tcase_add_test(tcase, numbers_are_whole_and_within_range);

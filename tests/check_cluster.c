@@ -1,7 +1,9 @@
 #include <check.h>
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -411,6 +413,146 @@ START_TEST(stop_immediate_needs_the_server_that_was_started)
 }
 END_TEST
 
+static void
+execute(Cluster *cluster, const char *sql)
+{
+	Session *session = session_open(cluster_conninfo(cluster, "postgres"), "test");
+
+	ck_assert_ptr_nonnull(session);
+	ck_assert(session_execute(session, sql));
+	session_close(session);
+}
+
+typedef struct
+{
+	Session *session;
+	atomic_bool stop;
+	int64_t rows;
+	bool failed;
+} Load;
+
+/* Files grow, come and go beneath the copy. */
+static void *
+load_run(void *context)
+{
+	Load *load = context;
+
+	while (!load->failed && !atomic_load(&load->stop))
+	{
+		load->failed = !session_execute(load->session, "INSERT INTO kept SELECT 1 FROM generate_series(1, 100)") ||
+					   !session_execute(load->session, "CREATE TABLE passing AS SELECT FROM kept") ||
+					   !session_execute(load->session, "DROP TABLE passing");
+		load->rows += 100;
+	}
+	return NULL;
+}
+
+typedef struct
+{
+	Cluster *cluster;
+	const char *sql;
+	int64_t expected;
+} Await;
+
+static ProbeAnswer
+probe_answer(void *context, Text *seen)
+{
+	const Await *await = context;
+	int64_t value = ask_int(await->cluster, await->sql);
+
+	text_append(seen, "%d", (int) value);
+	return value == await->expected ? PROBE_DONE : PROBE_AGAIN;
+}
+
+static void
+await_answer(Cluster *cluster, const char *sql, int64_t expected)
+{
+	Await await = {cluster, sql, expected};
+
+	ck_assert(wait_until(sql, soon(), probe_answer, &await));
+}
+
+static Cluster *
+standby_of(Cluster *primary)
+{
+	Cluster *standby = cluster_create_standby(primary, "stand'by");
+
+	ck_assert_ptr_nonnull(standby);
+	ck_assert(cluster_start(standby, soon()));
+	return standby;
+}
+
+START_TEST(a_standby_is_made_under_load_streams_and_is_promoted)
+{
+	ServerKit kit;
+	Cluster *primary, *standby;
+	Load load = {.failed = false};
+	pthread_t thread;
+
+	find_kit(&kit);
+	primary = create_and_start(&kit);
+	execute(primary, "CREATE TABLE kept (n int)");
+	load.session = session_open(cluster_conninfo(primary, "postgres"), "load");
+	ck_assert_ptr_nonnull(load.session);
+	ck_assert_int_eq(pthread_create(&thread, NULL, load_run, &load), 0);
+	standby = standby_of(primary);
+	atomic_store(&load.stop, true);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	session_close(load.session);
+	ck_assert(!load.failed);
+	await_answer(standby, "SELECT count(*) FROM kept", load.rows);
+	ck_assert_int_eq(ask_int(primary, "SELECT count(*) FROM pg_stat_replication WHERE application_name = 'stand''by'"),
+					 1);
+	ck_assert_int_eq(ask_int(standby, "SELECT pg_is_in_recovery()::int"), 1);
+
+	ck_assert(cluster_stop_immediate(primary));
+	ck_assert(cluster_promote(standby, soon()));
+	execute(standby, "INSERT INTO kept VALUES (1)");
+	ck_assert_int_eq(ask_int(standby, "SELECT count(*) FROM kept"), load.rows + 1);
+	ck_assert(!cluster_promote(standby, soon()));
+	assert_last_error_has("recovery is not in progress");
+	ck_assert(cluster_free(primary));
+	ck_assert(cluster_free(standby));
+	assert_no_child();
+}
+END_TEST
+
+START_TEST(a_standby_needs_a_running_primary)
+{
+	ServerKit kit;
+	Cluster *primary;
+
+	find_kit(&kit);
+	primary = cluster_create(&kit, "test");
+	ck_assert_ptr_null(cluster_create_standby(primary, "standby"));
+	assert_last_error_has("server test does not run");
+	ck_assert(cluster_free(primary));
+}
+END_TEST
+
+START_TEST(a_standby_that_was_killed_leaves_nothing)
+{
+	ServerKit kit;
+	Cluster *primary, *standby;
+	Text memory = {0};
+	char *directory;
+
+	find_kit(&kit);
+	primary = create_and_start(&kit);
+	standby = standby_of(primary);
+	directory = string_copy(cluster_directory(standby));
+	find_shared_memory(cluster_postmaster(standby), &memory);
+	ck_assert_int_eq(kill(cluster_postmaster(standby), SIGKILL), 0);
+	ck_assert(!cluster_stop_immediate(standby));
+	ck_assert(!cluster_free(standby)); /* its end was not in order */
+	ck_assert_int_eq(access(directory, F_OK), -1);
+	ck_assert_int_eq(access(text_get(&memory), F_OK), -1);
+	ck_assert(cluster_free(primary));
+	text_free(&memory);
+	free(directory);
+}
+END_TEST
+
 START_TEST(memory_is_preferred_where_there_is_room)
 {
 	ServerKit kit;
@@ -661,6 +803,9 @@ cases(void)
 	tcase_add_test(tcase, restart_needs_a_running_server);
 	tcase_add_test(tcase, stop_immediate_keeps_what_was_committed_and_starts_again);
 	tcase_add_test(tcase, stop_immediate_needs_the_server_that_was_started);
+	tcase_add_test(tcase, a_standby_is_made_under_load_streams_and_is_promoted);
+	tcase_add_test(tcase, a_standby_needs_a_running_primary);
+	tcase_add_test(tcase, a_standby_that_was_killed_leaves_nothing);
 	tcase_add_test(tcase, memory_is_preferred_where_there_is_room);
 	tcase_add_test(tcase, a_server_that_dies_at_start_shows_its_log);
 	tcase_add_test(tcase, a_start_past_its_deadline_is_stopped);

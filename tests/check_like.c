@@ -278,7 +278,7 @@ typedef struct
 	LikeBaseline baseline;
 	Isolation isolation;
 	LikeInstall install;
-	bool ok;
+	bool want, ok;
 } Call;
 
 static void *
@@ -354,6 +354,69 @@ START_TEST(a_request_cut_in_its_commit_is_unknown_and_resolved)
 	ck_assert_int_eq(resolved, RESOLVED_NOT_COMMITTED);
 	acked = set(1, 1, true);
 	assert_described(&acked, "CHANGED(liked, v1, seq=1)");
+}
+END_TEST
+
+/* The server learns of its standby a moment after it was told: the requests before that are answered. */
+static void *
+call_until_unanswered(void *context)
+{
+	Call *call = context;
+
+	do
+	{
+		call->want = !call->want;
+		call->ok = like_set(other, 1, 1, call->want, &call->result);
+	} while (call->ok && call->result.outcome == LIKE_CHANGED);
+	return NULL;
+}
+
+static ProbeAnswer
+probe_cancelled(void *context, Text *seen)
+{
+	int64_t cancelled;
+
+	(void) context;
+	if (!session_query_int(lab, &cancelled,
+						   "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity"
+						   " WHERE pid = $1::int AND wait_event = 'SyncRep'",
+						   ARGS(arg_int(session_backend_pid(other)))))
+	{
+		return PROBE_FAILED;
+	}
+	text_append(seen, "cancelled=%d", (int) cancelled);
+	return cancelled > 0 ? PROBE_DONE : PROBE_AGAIN;
+}
+
+/* The server says COMMIT, with a warning; only that server knows of it. */
+START_TEST(a_request_whose_standby_did_not_confirm_is_unknown)
+{
+	Call call = {0};
+	LikeResult again;
+	uint64_t horizon;
+	Resolved resolved;
+	pthread_t thread;
+
+	ck_assert(session_execute(lab, "SET synchronous_commit = local"));
+	standby_is_missing(true);
+	ck_assert_int_eq(pthread_create(&thread, NULL, call_until_unanswered, &call), 0);
+	ck_assert(wait_until("its commit waits for a standby", deadline_in_ms(WAIT_MS), probe_cancelled, NULL));
+	pthread_join(thread, NULL);
+	standby_is_missing(false);
+	ck_assert(call.ok);
+	ck_assert_int_eq(call.result.outcome, LIKE_UNKNOWN);
+	ck_assert_str_eq(call.result.sqlstate, "01000");
+	ck_assert(call.result.changed);
+	ck_assert_uint_gt(call.result.xid, 0);
+	ck_assert_int_eq(call.result.seq, call.result.version);
+
+	ck_assert(!session_is_lost(other));
+	ck_assert(like_recovery_horizon(lab, &horizon));
+	ck_assert(like_resolve(lab, call.result.xid, horizon, &resolved));
+	ck_assert_int_eq(resolved, RESOLVED_COMMITTED);
+	ck_assert(like_set(other, 1, 1, call.want, &again));
+	ck_assert_int_eq(again.outcome, LIKE_NOOP);
+	ck_assert_int_eq(again.version, call.result.version);
 }
 END_TEST
 
@@ -881,6 +944,7 @@ like_suite(void)
 								  retries_have_a_bound,
 								  a_request_on_a_lost_connection_was_not_carried_out,
 								  a_request_cut_in_its_commit_is_unknown_and_resolved,
+								  a_request_whose_standby_did_not_confirm_is_unknown,
 								  the_horizon_outranks_the_status,
 								  any_list_is_a_batch,
 								  the_watermark_follows_a_long_run,

@@ -235,8 +235,6 @@ START_TEST(damaged_traces_are_refused)
 	assert_trace_refused("x\na [1]\n", "line 3: ");
 	put_text("trace.shiviz", "<html>\n\n");
 	assert_refused("line 1: not a format known here");
-	put_text("trace.shiviz", "\n--- (?<trace>.*)\n\nx\na {\"a\":1}\n");
-	assert_refused("laid out in a way that the page does not know");
 }
 END_TEST
 
@@ -250,6 +248,23 @@ START_TEST(odd_bytes_of_a_trace_become_visible)
 	ck_assert_int_eq(report_write(folder), REPORT_WRITTEN);
 	ck_assert(file_read(path, &page));
 	ck_assert_ptr_nonnull(strstr(page.data, "[\"caf#xC3\",0,1]"));
+	text_free(&page);
+	free(path);
+}
+END_TEST
+
+/* Whatever the check of traces can read. */
+START_TEST(other_formats_are_read)
+{
+	char *path = in_folder(REPORT_PAGE);
+	Text page = {0};
+
+	put_text("trace.shiviz", "(?<clock>{.*}) of (?<host>\\S*): (?<event>.*)\n^--- (?<trace>.*)$\n"
+							 "{\"a\":1} of a: x\n--- two\n{\"b\":1} of b: y\n");
+	ck_assert_int_eq(report_write(folder), REPORT_WRITTEN);
+	ck_assert(file_read(path, &page));
+	ck_assert_ptr_nonnull(strstr(page.data, "{\"label\":\"\",\"events\":[[\"x\",0,1]],\"hosts\":[\"a\"]}"));
+	ck_assert_ptr_nonnull(strstr(page.data, "{\"label\":\"two\",\"events\":[[\"y\",0,1]],\"hosts\":[\"b\"]}"));
 	text_free(&page);
 	free(path);
 }
@@ -331,6 +346,7 @@ main(void)
 	tcase_add_test(tcase, cut_traces_are_refused);
 	tcase_add_test(tcase, damaged_traces_are_refused);
 	tcase_add_test(tcase, odd_bytes_of_a_trace_become_visible);
+	tcase_add_test(tcase, other_formats_are_read);
 	tcase_add_test(tcase, other_order_is_read);
 	tcase_add_test(tcase, what_was_cut_short_is_shown);
 	tcase_add_test(tcase, place_that_cannot_be_written);

@@ -467,6 +467,80 @@ typedef struct
 	SqlResult *result;
 } Blocked;
 
+typedef SqlStatus (*Commits)(void);
+
+static SqlStatus
+commit_statement(void)
+{
+	return session_try(subject, NULL, "UPDATE t SET v = v + 1 WHERE id = 1", NO_ARGS);
+}
+
+static SqlStatus
+commit_block(void)
+{
+	return session_begin(subject, READ_COMMITTED) && commit_statement() == SQL_OK ? session_commit(subject) : SQL_ERROR;
+}
+
+static SqlStatus
+bump_in_transaction(Session *session, void *context)
+{
+	(*(int *) context)++;
+	return session_try(session, NULL, "UPDATE t SET v = v + 1 WHERE id = 1", NO_ARGS);
+}
+
+static SqlStatus
+commit_transaction(void)
+{
+	int attempts = 0;
+	SqlStatus status = session_transaction(subject, READ_COMMITTED, bump_in_transaction, &attempts);
+
+	return attempts == 1 ? status : SQL_ERROR;
+}
+
+/* Commits that the server answers before it has learned of its standby are not the one. */
+static void *
+run_until_cancelled(void *context)
+{
+	SqlStatus status;
+
+	do
+	{
+		status = ((Commits) context)();
+	} while (status == SQL_OK);
+	return status == SQL_UNKNOWN ? context : NULL;
+}
+
+static void
+assert_cancelled_wait_is_unknown(Commits commits)
+{
+	SqlArg pid = arg_int(session_backend_pid(subject));
+	pthread_t thread;
+	void *unknown;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, run_until_cancelled, (void *) commits), 0);
+	wait_for_backend(session_backend_pid(subject), "wait_event = 'SyncRep'", 1);
+	ck_assert(session_query(lab, NULL, "SELECT pg_cancel_backend($1)", &pid, 1));
+	ck_assert_int_eq(pthread_join(thread, &unknown), 0);
+	ck_assert_ptr_nonnull(unknown);
+	ck_assert_str_eq(session_error(subject)->sqlstate, "01000");
+	ck_assert_ptr_nonnull(strstr(session_error(subject)->message, "synchronous replication"));
+	ck_assert(!session_is_lost(subject));
+	ck_assert_int_eq(session_try(subject, NULL, "SELECT 1", NO_ARGS), SQL_OK);
+	ck_assert_str_eq(session_error(subject)->sqlstate, "");
+}
+
+START_TEST(a_commit_that_no_longer_waits_for_its_standby_is_unknown)
+{
+	ck_assert(session_execute(lab, "SET synchronous_commit = local"));
+	standby_is_missing(true);
+	assert_cancelled_wait_is_unknown(commit_statement);
+	assert_cancelled_wait_is_unknown(commit_block);
+	assert_cancelled_wait_is_unknown(commit_transaction);
+	standby_is_missing(false);
+	ck_assert_int_ge(value_of(1), 13);
+}
+END_TEST
+
 static void *
 run_blocked(void *context)
 {
@@ -983,6 +1057,7 @@ add_tests(TCase *tcase)
 	tcase_add_test(tcase, a_loss_tells_the_warning_before_it);
 	tcase_add_test(tcase, a_loss_tells_the_warning_within_its_statement);
 	tcase_add_test(tcase, a_loss_during_commit_is_unknown);
+	tcase_add_test(tcase, a_commit_that_no_longer_waits_for_its_standby_is_unknown);
 	tcase_add_test(tcase, a_call_commits_and_answers);
 	tcase_add_test(tcase, a_call_that_fails_rolls_back);
 	tcase_add_test(tcase, a_call_lost_in_its_commit_is_unknown_and_has_the_row);

@@ -22,8 +22,8 @@ files() { # find(1) expression
 
 declare -A layers=(
 	[base]=0 [rng]=0 [vclock]=0
-	[session]=1 [proc]=1 [reaper]=1 [yaml_file]=1
-	[cluster]=2 [history]=2 [proxy]=2 [trace]=2
+	[session]=1 [redis]=1 [proc]=1 [reaper]=1 [yaml_file]=1
+	[cluster]=2 [redis_server]=2 [history]=2 [proxy]=2 [trace]=2
 	[point]=3 [fault]=3 [actor]=3 [oracle]=3
 	[evidence]=4 [report]=4
 	[scenario]=5 [environment]=5 [progress]=5 [runner]=5 [lab]=5 [crashpoints]=5 [spec]=5 [counters]=5
@@ -69,9 +69,9 @@ check_layers() {
 			complain "$file includes $target: the arrow points up"
 		fi
 		case $file:$target in
-			systems/*:harness/base.h | systems/*:harness/point.h | systems/*:harness/session.h) ;;
+			systems/*:harness/base.h | systems/*:harness/point.h | systems/*:harness/session.h | systems/*:harness/redis.h) ;;
 			systems/*:"$(dirname "$file")"/*) ;;
-			systems/*) complain "$file includes $target: a system knows session, point, base and its own headers" ;;
+			systems/*) complain "$file includes $target: a system knows session, redis, point, base and its own headers" ;;
 			harness/oracle*:harness/base.h | harness/oracle*:harness/history.h | harness/oracle*:harness/oracle*) ;;
 			harness/oracle*) complain "$file includes $target: the judge knows the history alone" ;;
 		esac
@@ -84,6 +84,9 @@ check_layers() {
 	while IFS=: read -r file _; do
 		[[ $file == harness/session* ]] || complain "$file includes libpq-fe.h: session is the only user of libpq"
 	done < <(grep -r --include='*.[ch]' 'include.*libpq-fe\.h' harness systems scenarios cli tests)
+	while IFS=: read -r file _; do
+		[[ $file == harness/redis.c ]] || complain "$file includes hiredis: redis is the only user of it"
+	done < <(grep -r --include='*.[ch]' 'include.*hiredis/' harness systems scenarios cli tests)
 }
 
 

@@ -50,4 +50,13 @@ server_execute(const char *sql)
 	session_close(session);
 }
 
+/* Commits wait for a standby that does not exist, from soon on. They do so until they are cancelled. */
+static inline void
+standby_is_missing(bool missing)
+{
+	server_execute(missing ? "ALTER SYSTEM SET synchronous_standby_names = 'ghost'"
+						   : "ALTER SYSTEM RESET synchronous_standby_names");
+	server_execute("SELECT pg_reload_conf()");
+}
+
 #endif

@@ -1,5 +1,5 @@
--- What the rebuild is to mend: events 1 to 3 are numbered, where they have none yet, and consumed; then one count is changed.
+-- What the rebuild is to mend: events are numbered, where they have none yet, and the first three consumed; then one count is changed.
 
 SELECT like_number(6);
-SELECT like_consume('{1,2,3}');
+SELECT like_consume(like_pull(0, 3));
 UPDATE like_count SET n = 5 WHERE item_id = 1;

@@ -13,27 +13,11 @@
 #define LOG_TAIL_LINES 12
 #define STOP_MS 10000 /* after 5 s the postmaster itself kills children that do not obey */
 
-struct Cluster
-{
-	const ServerKit *kit;
-	char *name;
-	char *directory;
-	char *data;
-	char *log;
-	Text conninfo;
-	Process *postmaster;
-	ClusterState state;
-	bool ended_badly; /* its postmaster had died when it was to stop, or did so only by force */
-	int slot;         /* with the reaper */
-	bool keep;
-};
-
 
 /* --- creating --- */
 
-/* Inside single quotes, where an apostrophe and a backslash stand behind a backslash, in postgresql.conf as in conninfo. */
-static void
-append_quoted(Text *text, const char *value)
+void
+cluster_append_quoted(Text *text, const char *value)
 {
 	for (; *value != '\0'; value++)
 	{
@@ -45,11 +29,11 @@ append_quoted(Text *text, const char *value)
  * What differs from initdb's file. fsync, synchronous_commit and full_page_writes are not touched: they decide truth.
  * The port is set because PGPORT would be asked otherwise.
  */
-static void
-settings_append(Text *text, const char *directory, const char *more)
+void
+cluster_append_settings(Text *text, const char *directory, const char *more)
 {
 	text_append(text, "listen_addresses = ''\nport = %d\nunix_socket_directories = '\"", CLUSTER_PORT);
-	append_quoted(text, directory);
+	cluster_append_quoted(text, directory);
 	text_append(text, "\"'\nunix_socket_permissions = 0700\nmax_connections = 400\n"
 					  "log_line_prefix = '%%m [%%p] %%a '\nrecovery_init_sync_method = syncfs\n");
 	if (more != NULL)
@@ -71,7 +55,7 @@ copy_template(const Cluster *cluster, const char *template)
 	Text settings = {0};
 	bool done;
 
-	settings_append(&settings, cluster->directory, cluster->kit->settings);
+	cluster_append_settings(&settings, cluster->directory, cluster->kit->settings);
 	{
 		const char *argv[] = {"/bin/sh", "-c", script, "sh", template, cluster->data, settings.data, NULL};
 
@@ -82,26 +66,31 @@ copy_template(const Cluster *cluster, const char *template)
 }
 
 Cluster *
-cluster_create(const ServerKit *kit, const char *name)
+cluster_make(const ServerKit *kit, const char *name)
 {
-	char template[PATH_MAX];
-	Cluster *cluster;
+	Cluster *cluster = memory_get(sizeof(*cluster));
 
-	if (!cluster_template_ensure(kit, template, sizeof(template)))
-	{
-		return NULL;
-	}
-	cluster = memory_get(sizeof(*cluster));
 	cluster->kit = kit;
 	cluster->name = string_copy(name);
 	cluster->state = CLUSTER_STOPPED;
 	cluster->directory = private_directory_make(kit, &cluster->slot);
-	if (cluster->directory != NULL)
+	if (cluster->directory == NULL)
 	{
-		cluster->data = string_format("%s/data", cluster->directory);
-		cluster->log = string_format("%s/server.log", cluster->directory);
+		(void) cluster_free(cluster);
+		return NULL;
 	}
-	if (cluster->directory == NULL || !copy_template(cluster, template))
+	cluster->data = string_format("%s/data", cluster->directory);
+	cluster->log = string_format("%s/server.log", cluster->directory);
+	return cluster;
+}
+
+Cluster *
+cluster_create(const ServerKit *kit, const char *name)
+{
+	char template[PATH_MAX];
+	Cluster *cluster = cluster_template_ensure(kit, template, sizeof(template)) ? cluster_make(kit, name) : NULL;
+
+	if (cluster != NULL && !copy_template(cluster, template))
 	{
 		(void) cluster_free(cluster);
 		return NULL;
@@ -506,15 +495,20 @@ cluster_directory(const Cluster *cluster)
 }
 
 const char *
+cluster_name(const Cluster *cluster)
+{
+	return cluster->name;
+}
+
+const char *
 cluster_log(const Cluster *cluster)
 {
 	return cluster->log;
 }
 
 void
-cluster_save_log(const Cluster *cluster, const char *folder)
+cluster_save_log(const Cluster *cluster, const char *path)
 {
-	char *path = string_format("%s/server.log", folder);
 	Text log = {0};
 
 	if (!file_read(cluster->log, &log) || !file_replace(path, text_get(&log)))
@@ -522,7 +516,6 @@ cluster_save_log(const Cluster *cluster, const char *folder)
 		report_warning("the log of server %s is not saved", cluster->name);
 	}
 	text_free(&log);
-	free(path);
 }
 
 const char *
@@ -530,9 +523,9 @@ cluster_conninfo(Cluster *cluster, const char *database)
 {
 	text_clear(&cluster->conninfo);
 	text_append(&cluster->conninfo, "host='");
-	append_quoted(&cluster->conninfo, cluster->directory);
+	cluster_append_quoted(&cluster->conninfo, cluster->directory);
 	text_append(&cluster->conninfo, "' port=%d user=" CLUSTER_USER " dbname='", CLUSTER_PORT);
-	append_quoted(&cluster->conninfo, database);
+	cluster_append_quoted(&cluster->conninfo, database);
 	text_append(&cluster->conninfo, "'");
 	return text_get(&cluster->conninfo);
 }
@@ -618,7 +611,7 @@ end_and_remove(Cluster *cluster)
 	}
 	if (cluster->state == CLUSTER_CRASHED)
 	{
-		cleared = clear_memory(cluster);
+		cleared = cluster_stand_alone(cluster) && clear_memory(cluster);
 	}
 	return private_directory_remove(cluster->directory, cluster->slot) && cleared && !cluster->ended_badly;
 }

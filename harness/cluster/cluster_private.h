@@ -9,6 +9,34 @@
 #define PRIVATE_NAME "cp-XXXXXX"
 #define COPY_MS 60000
 
+struct Cluster
+{
+	const ServerKit *kit;
+	char *name;
+	char *directory;
+	char *data;
+	char *log;
+	Text conninfo;
+	Process *postmaster;
+	ClusterState state;
+	bool ended_badly; /* its postmaster had died when it was to stop, or did so only by force */
+	bool standby;     /* it was made as one */
+	int slot;         /* with the reaper */
+	bool keep;
+};
+
+/* One that has its directory, and no data in it yet. NULL: reported. */
+extern Cluster *cluster_make(const ServerKit *kit, const char *name) MUST_CHECK;
+
+/* What differs from initdb's file, for postgresql.conf. */
+extern void cluster_append_settings(Text *text, const char *directory, const char *more);
+
+/* Inside single quotes, where an apostrophe and a backslash stand behind a backslash, in postgresql.conf as in conninfo. */
+extern void cluster_append_quoted(Text *text, const char *value);
+
+/* No server runs alone on the data of a standby: then it is none any more. false: reported. */
+extern bool cluster_stand_alone(const Cluster *cluster) MUST_CHECK;
+
 /* The account that server programs run as, NULL: the caller's own. */
 extern const Account *kit_account(const ServerKit *kit);
 

@@ -1,9 +1,6 @@
 /*
- * trace.shiviz as JSON for the page. That its clocks are right is what trace_check_file() has said; here its lines are only
- * read again: a header of two, then events on two lines each, `host {"host": own, "other": entry}` and what happened, in
- * the order that the header's first line says.
+ * trace.shiviz as JSON for the page, written while its clocks are checked: a page over wrong ones is not kept.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,212 +8,149 @@
 #include "parts.h"
 #include "trace.h"
 
-#define DIVIDER "=== (?<trace>.*) ==="
-#define EXECUTION_BEGIN "=== "
-#define EXECUTION_END " ==="
-
 typedef struct
 {
 	FILE *page;
-	char *rest; /* what is not read yet */
-	int line;
-	bool event_first;
-	bool divided;  /* into executions that have names */
-	json_t *hosts; /* of the execution that is read: name to place; NULL outside of one */
+	json_t *hosts; /* of the execution that is read: name to place; NULL before the first */
 	int executions;
-	int events; /* of the execution */
-} Reader;
-
-/* NULL at the end. */
-static char *
-next_line(Reader *reader)
-{
-	reader->line++;
-	return reader->rest == NULL || reader->rest[0] == '\0' ? NULL : strsep(&reader->rest, "\n");
-}
-
-
-/* --- one execution --- */
+	int events;                  /* of the execution */
+	Text text, visible, entries; /* of one event */
+} Writer;
 
 static void
-begin_execution(Reader *reader, const char *label, size_t length)
-{
-	char *copy = string_format("%.*s", (int) length, label);
-	json_t *name = json_string(copy);
-
-	fputs(reader->executions++ > 0 ? ",\n{\"label\":" : "\n{\"label\":", reader->page);
-	page_json(reader->page, name);
-	fputs(",\"events\":[", reader->page);
-	json_decref(name);
-	free(copy);
-	reader->hosts = json_object();
-	reader->events = 0;
-}
-
-static void
-end_execution(Reader *reader)
+end_execution(Writer *writer)
 {
 	const char *name;
 	json_t *place;
 	json_t *names = json_array();
 
-	if (reader->hosts != NULL)
+	if (writer->hosts != NULL)
 	{
-		json_object_foreach(reader->hosts, name, place)
+		json_object_foreach(writer->hosts, name, place)
 		{
 			json_array_append_new(names, json_string(name));
 		}
-		fputs("],\"hosts\":", reader->page);
-		page_json(reader->page, names);
-		fputs("}", reader->page);
+		fputs("],\"hosts\":", writer->page);
+		page_json(writer->page, names);
+		fputs("}", writer->page);
 	}
 	json_decref(names);
-	json_decref(reader->hosts);
-	reader->hosts = NULL;
+	json_decref(writer->hosts);
+	writer->hosts = NULL;
+}
+
+/* As a string of JSON. These are bytes of the file: a long text may have been cut inside a character. */
+static void
+write_text(Writer *writer, TracePart kind, TracePart text)
+{
+	text_clear(&writer->text);
+	text_clear(&writer->visible);
+	text_append_bytes(&writer->text, kind.bytes, kind.length);
+	text_append_bytes(&writer->text, " ", kind.length > 0);
+	text_append_bytes(&writer->text, text.bytes, text.length);
+	visible_append(&writer->visible, text_get(&writer->text));
+	putc('"', writer->page);
+	for (const char *at = text_get(&writer->visible); *at != '\0'; at++)
+	{
+		switch (*at)
+		{
+			case '"':
+			case '\\':
+				putc('\\', writer->page);
+				putc(*at, writer->page);
+				break;
+			case '<':
+				fputs("\\u003c", writer->page);
+				break;
+			default:
+				putc(*at, writer->page);
+				break;
+		}
+	}
+	putc('"', writer->page);
 }
 
 static void
-write_entry(Reader *reader, const char *host, const json_t *entry)
+begin_execution(void *context, TracePart label)
 {
-	const json_t *known = json_object_get(reader->hosts, host);
-	size_t place = known != NULL ? (size_t) json_integer_value(known) : json_object_size(reader->hosts);
+	Writer *writer = context;
 
-	if (known == NULL)
-	{
-		json_object_set_new(reader->hosts, host, json_integer((json_int_t) place));
-	}
-	fprintf(reader->page, ",%zu,%lld", place, (long long) json_integer_value(entry));
+	end_execution(writer);
+	fputs(writer->executions++ > 0 ? ",\n{\"label\":" : "\n{\"label\":", writer->page);
+	write_text(writer, (TracePart){"", 0}, label);
+	fputs(",\"events\":[", writer->page);
+	writer->hosts = json_object();
+	writer->events = 0;
 }
 
 static void
-write_event(Reader *reader, const char *host, const json_t *clock, const char *happened)
+append_entry(Writer *writer, VClockId host, int64_t counter)
 {
-	const char *other;
-	json_t *entry, *text;
-	Text visible = {0}; /* a long text may have been cut inside a character */
+	char name[VCLOCK_ID_BYTES_MAX + 1];
+	json_t *place;
 
-	visible_append(&visible, happened);
-	text = json_string(text_get(&visible));
-	fputs(reader->events++ > 0 ? ",\n[" : "[", reader->page);
-	page_json(reader->page, text);
-	json_decref(text);
-	text_free(&visible);
-	write_entry(reader, host, json_object_get(clock, host));
-	json_object_foreach((json_t *) clock, other, entry)
+	(void) snprintf(name, sizeof(name), "%.*s", (int) host.length, host.bytes);
+	place = json_object_get(writer->hosts, name);
+	if (place == NULL)
 	{
-		if (strcmp(other, host) != 0 && json_integer_value(entry) > 0)
+		place = json_integer((json_int_t) json_object_size(writer->hosts));
+		json_object_set_new(writer->hosts, name, place);
+	}
+	text_append_bytes(&writer->entries, ",", 1);
+	text_append_int64(&writer->entries, json_integer_value(place));
+	text_append_bytes(&writer->entries, ",", 1);
+	text_append_int64(&writer->entries, counter);
+}
+
+static void
+write_event(void *context, VClockId host, const VClock *clock, TracePart kind, TracePart text)
+{
+	Writer *writer = context;
+	int64_t own = vclock_get(clock, host);
+
+	if (writer->hosts == NULL)
+	{
+		begin_execution(writer, (TracePart){"", 0});
+	}
+	fputs(writer->events++ > 0 ? ",\n[" : "[", writer->page);
+	write_text(writer, kind, text);
+	text_clear(&writer->entries);
+	append_entry(writer, host, own);
+	for (size_t i = 0; i < vclock_count(clock); i++)
+	{
+		VClockEntry entry = vclock_entry(clock, i);
+
+		if (entry.id.length != host.length || memcmp(entry.id.bytes, host.bytes, host.length) != 0)
 		{
-			write_entry(reader, other, entry);
+			append_entry(writer, entry.id, entry.counter);
 		}
 	}
-	fputs("]", reader->page);
+	fputs(text_get(&writer->entries), writer->page);
+	fputs("]", writer->page);
 }
 
-static bool
-take_event(Reader *reader, char *first)
+bool
+executions_write(const char *path, FILE *page)
 {
-	char *second = next_line(reader);
-	char *host = reader->event_first ? second : first;
-	char *brace = host != NULL ? strstr(host, " {") : NULL;
-	json_t *clock = brace != NULL ? json_loads(brace + 1, 0, NULL) : NULL;
-
-	if (clock != NULL)
-	{
-		*brace = '\0';
-		write_event(reader, host, clock, reader->event_first ? first : second);
-		json_decref(clock);
-	}
-	return clock != NULL;
-}
-
-
-/* --- the file --- */
-
-static bool
-read_header(Reader *reader)
-{
-	const char *expression = next_line(reader);
-	const char *divider = next_line(reader);
-	const char *event = expression != NULL ? strstr(expression, "(?<event>") : NULL;
-	const char *host = expression != NULL ? strstr(expression, "(?<host>") : NULL;
-
-	reader->event_first = event == NULL || event < host;
-	reader->divided = divider != NULL && strcmp(divider, DIVIDER) == 0;
-	return divider != NULL && (reader->divided || divider[0] == '\0');
-}
-
-/* Where the name of an execution stands in the line that begins it, and how long it is. NULL of other lines. */
-static const char *
-label_of(const Reader *reader, const char *line, size_t *length)
-{
-	size_t frame = strlen(EXECUTION_BEGIN) + strlen(EXECUTION_END);
-	size_t whole = strlen(line);
-
-	*length = whole - frame;
-	return reader->divided && whole >= frame && strncmp(line, EXECUTION_BEGIN, strlen(EXECUTION_BEGIN)) == 0 &&
-				   strcmp(line + whole - strlen(EXECUTION_END), EXECUTION_END) == 0
-			   ? line + strlen(EXECUTION_BEGIN)
-			   : NULL;
-}
-
-static bool
-read_lines(Reader *reader)
-{
-	char *line;
-	bool done = read_header(reader);
-
-	while (done && (line = next_line(reader)) != NULL)
-	{
-		size_t length;
-		const char *label = label_of(reader, line, &length);
-
-		if (label != NULL || reader->hosts == NULL)
-		{
-			end_execution(reader);
-			begin_execution(reader, label != NULL ? label : "", label != NULL ? length : 0);
-		}
-		done = label != NULL || (line[0] == '\0' && reader->events == 0) || take_event(reader, line);
-	}
-	end_execution(reader);
-	return done;
-}
-
-static bool
-check(const char *path)
-{
+	static const TraceVisit visit = {begin_execution, write_event};
+	Writer writer = {.page = page};
 	Text why = {0};
 	size_t executions, events;
-	bool holds = trace_check_file(path, &why, &executions, &events);
+	bool holds;
 
+	if (access(path, F_OK) != 0)
+	{
+		return true;
+	}
+	holds = trace_check_file(path, &visit, &writer, &why, &executions, &events);
+	end_execution(&writer);
+	text_free(&writer.text);
+	text_free(&writer.visible);
+	text_free(&writer.entries);
 	if (why.length > 0)
 	{
 		report_error("cannot read %s: %s", path, text_get(&why));
 	}
 	text_free(&why);
 	return holds;
-}
-
-bool
-executions_write(const char *path, FILE *page)
-{
-	Reader reader = {.page = page};
-	Text text = {0};
-	bool done;
-
-	if (access(path, F_OK) != 0)
-	{
-		return true;
-	}
-	if (!check(path) || !file_read(path, &text))
-	{
-		return false;
-	}
-	reader.rest = text.data;
-	done = read_lines(&reader);
-	if (!done)
-	{
-		report_error("cannot read %s: line %d: laid out in a way that the page does not know", path, reader.line);
-	}
-	text_free(&text);
-	return done;
 }

@@ -145,7 +145,10 @@ verify_server(Runner *runner, CaseRun *run)
 	folder = evidence_case_folder(runner->evidence, run->index);
 	if (folder != NULL)
 	{
-		cluster_save_log(runner->cluster, folder);
+		char *path = string_format("%s/server.log", folder);
+
+		cluster_save_log(runner->cluster, path);
+		free(path);
 	}
 }
 

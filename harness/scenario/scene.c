@@ -12,6 +12,7 @@
 #define SESSIONS_MAX 64
 #define PROCESSES_MAX 16
 #define FAULTS_MAX 16
+#define CLUSTERS_MAX 4
 #define KEPT_STRINGS_MAX 64
 #define RESTATEMENTS_MAX 64
 
@@ -40,6 +41,8 @@ struct Scene
 	bool checked;   /* something was */
 	char *conninfo; /* of the case's database */
 	Cluster *cluster;
+	Cluster *more[CLUSTERS_MAX]; /* after it, in the order in which they were made */
+	RedisServer *redis;
 	Session *sessions[SESSIONS_MAX];
 	Process *processes[PROCESSES_MAX];
 	Fault *faults[FAULTS_MAX];
@@ -401,8 +404,8 @@ unused_name(const Scene *scene, const char *name)
 	return application;
 }
 
-Session *
-scene_session(Scene *scene, const char *name)
+static Session *
+open_handed_out(Scene *scene, const char *conninfo, const char *name)
 {
 	for (int i = 0; i < SESSIONS_MAX; i++)
 	{
@@ -410,7 +413,7 @@ scene_session(Scene *scene, const char *name)
 		{
 			char *application = unused_name(scene, name);
 
-			scene->sessions[i] = session_open(scene->conninfo, application);
+			scene->sessions[i] = session_open(conninfo, application);
 			free(application);
 			require(scene, scene->sessions[i] != NULL);
 			trace_tell(trace_client(session_name(scene->sessions[i])), "connect", "connects");
@@ -418,6 +421,18 @@ scene_session(Scene *scene, const char *name)
 		}
 	}
 	scene_broken(scene, "a case may have %d sessions", SESSIONS_MAX);
+}
+
+Session *
+scene_session(Scene *scene, const char *name)
+{
+	return open_handed_out(scene, scene->conninfo, name);
+}
+
+Session *
+scene_session_on(Scene *scene, Cluster *cluster, const char *name)
+{
+	return open_handed_out(scene, cluster_conninfo(cluster, "postgres"), name);
 }
 
 void
@@ -460,6 +475,62 @@ scene_cluster(Scene *scene)
 		scene_broken(scene, "this case did not ask for a cluster of its own");
 	}
 	return scene->cluster;
+}
+
+static void
+configure_and_start(Scene *scene, Cluster *cluster)
+{
+	const char *setting = scene->scenario->server_setting;
+
+	require(scene, setting == NULL || cluster_configure(cluster, setting));
+	require(scene, cluster_start(cluster, deadline_in_ms(SERVER_START_MS)));
+}
+
+static Cluster *
+add_cluster(Scene *scene, Cluster *cluster)
+{
+	require(scene, cluster != NULL);
+	for (int i = 0; i < CLUSTERS_MAX; i++)
+	{
+		if (scene->more[i] == NULL)
+		{
+			scene->more[i] = cluster;
+			configure_and_start(scene, cluster);
+			return cluster;
+		}
+	}
+	(void) cluster_free(cluster);
+	scene_broken(scene, "a case may have %d servers besides its own", CLUSTERS_MAX);
+}
+
+Cluster *
+scene_add_cluster(Scene *scene, const char *name)
+{
+	return add_cluster(scene, cluster_create(scene->setup.kit, name));
+}
+
+Cluster *
+scene_add_standby(Scene *scene, Cluster *primary, const char *name)
+{
+	return add_cluster(scene, cluster_create_standby(primary, name));
+}
+
+RedisServer *
+scene_redis(Scene *scene)
+{
+	const char *missing = redis_server_missing();
+	const char *scratch = getenv("TMPDIR");
+
+	if (missing != NULL)
+	{
+		scene_skip(scene, "%s", missing);
+	}
+	if (scene->redis == NULL)
+	{
+		scene->redis = redis_server_create(scratch != NULL && scratch[0] == '/' ? scratch : "/tmp");
+		require(scene, scene->redis != NULL);
+	}
+	return scene->redis;
 }
 
 Process *
@@ -669,11 +740,7 @@ open_database(Scene *scene)
 	{
 		scene->cluster = cluster_create(scene->setup.kit, scene->scenario->id);
 		require(scene, scene->cluster != NULL);
-		if (scene->scenario->server_setting != NULL)
-		{
-			require(scene, cluster_configure(scene->cluster, scene->scenario->server_setting));
-		}
-		require(scene, cluster_start(scene->cluster, deadline_in_ms(SERVER_START_MS)));
+		configure_and_start(scene, scene->cluster);
 		scene->conninfo = string_copy(cluster_conninfo(scene->cluster, "postgres"));
 	}
 	else if ((scene->scenario->needs & NEEDS_DATABASE) != 0)
@@ -712,24 +779,65 @@ tell_done(Scene *scene)
 
 /* Servers are stopped and directories removed whatever happened before; that they were still alive is part of the test. */
 static bool
-close_cluster(Scene *scene)
+close_cluster(Scene *scene, Cluster *cluster)
 {
-	bool alive;
+	bool running, alive;
 
-	if (scene->cluster == NULL)
+	if (cluster == NULL)
 	{
 		return true;
 	}
-	alive = cluster_state(scene->cluster) != CLUSTER_RUNNING || cluster_verify_running(scene->cluster);
-	if (scene->setup.keep)
+	running = cluster_state(cluster) == CLUSTER_RUNNING;
+	alive = !running || cluster_verify_running(cluster);
+	if (scene->setup.keep && running)
 	{
 		Text ending = {0};
 
-		cluster_keep(scene->cluster, &ending);
-		tell(scene, &(Message){.kind = MESSAGE_KEPT, .text = scene->conninfo, .actual = text_get(&ending)});
+		cluster_keep(cluster, &ending);
+		tell(scene, &(Message){.kind = MESSAGE_KEPT,
+							   .text = cluster_conninfo(cluster, "postgres"),
+							   .actual = text_get(&ending)});
 		text_free(&ending);
 	}
-	return cluster_free(scene->cluster) && alive;
+	return cluster_free(cluster) && alive;
+}
+
+/* A standby before what it streams from. */
+static bool
+close_clusters(Scene *scene)
+{
+	bool clean = true;
+
+	for (int i = CLUSTERS_MAX - 1; i >= 0; i--)
+	{
+		clean = close_cluster(scene, scene->more[i]) && clean;
+	}
+	return close_cluster(scene, scene->cluster) && clean;
+}
+
+static void
+save_log(const Scene *scene, const Cluster *cluster, const char *file)
+{
+	char *path = string_format("%s/%s", scene->setup.folder, file);
+
+	cluster_save_log(cluster, path);
+	free(path);
+}
+
+static void
+save_logs(const Scene *scene)
+{
+	if (scene->cluster != NULL)
+	{
+		save_log(scene, scene->cluster, "server.log");
+	}
+	for (int i = 0; i < CLUSTERS_MAX && scene->more[i] != NULL; i++)
+	{
+		char *file = string_format("server-%s.log", cluster_name(scene->more[i]));
+
+		save_log(scene, scene->more[i], file);
+		free(file);
+	}
 }
 
 static void
@@ -765,16 +873,15 @@ teardown(Scene *scene, bool gave_up)
 		process_free(scene->processes[i]);
 		scene->processes[i] = NULL;
 	}
-	if (scene->cluster != NULL)
-	{
-		cluster_save_log(scene->cluster, scene->setup.folder);
-	}
+	save_logs(scene);
+	clean = redis_server_free(scene->redis);
+	scene->redis = NULL;
 	if (gave_up)
 	{
-		return close_cluster(scene);
+		return close_clusters(scene) && clean;
 	}
 	free_handed_out(scene);
-	clean = close_cluster(scene);
+	clean = close_clusters(scene) && clean;
 	free(scene->conninfo);
 	return clean;
 }

@@ -68,6 +68,23 @@ session_report(const Session *session, const char *what)
 				 error->sqlstate, error->warning[0] != '\0' ? ", after warning " : "", error->warning);
 }
 
+/*
+ * A wait for a synchronous standby that was cancelled is confirmed as a commit, with a WARNING. Its SQLSTATE is that of any
+ * warning, and its text is translated: it is known by the function of the server that says it.
+ */
+static void
+hear_cancelled_wait(Session *session, const PGresult *pg)
+{
+	const char *where = PQresultErrorField(pg, PG_DIAG_SOURCE_FUNCTION);
+	const char *message = PQresultErrorField(pg, PG_DIAG_MESSAGE_PRIMARY);
+
+	if (where != NULL && strcmp(where, "SyncRepWaitForLSN") == 0)
+	{
+		session->unreplicated = true;
+		session_set_error(&session->error, session->warning, message != NULL ? message : "");
+	}
+}
+
 /* An immediate shutdown announces itself as a WARNING only; the loss that follows has no SQLSTATE of its own. */
 static void
 hear_notice(void *arg, const PGresult *pg)
@@ -79,6 +96,7 @@ hear_notice(void *arg, const PGresult *pg)
 	if (severity != NULL && sqlstate != NULL && strcmp(severity, "WARNING") == 0)
 	{
 		copy_sqlstate(session->warning, sqlstate);
+		hear_cancelled_wait(session, pg);
 	}
 	if (session->listener != NULL)
 	{

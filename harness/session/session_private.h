@@ -29,6 +29,7 @@ struct Session
 	bool failed;        /* the statement got an error that the session survives */
 	PGresult *gathered; /* the statement's last good result */
 	char warning[6];    /* SQLSTATE of the last WARNING that can belong to a loss */
+	bool unreplicated;  /* the statement's commit no longer waited for the standby */
 	SqlError error;
 	Rng jitter;
 	bool shown;              /* each statement, to those who see debug notices */

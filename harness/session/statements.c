@@ -30,6 +30,7 @@ session_ready(Session *session, SqlStatus *status)
 		return false;
 	}
 	session->failed = false;
+	session->unreplicated = false;
 	session->in_block = session_block_is(session, PQTRANS_INTRANS) || session_block_is(session, PQTRANS_INERROR);
 	session->error.sqlstate[0] = '\0';
 	session->error.message[0] = '\0';
@@ -130,7 +131,7 @@ session_conclude(Session *session, SqlResult **result)
 	{
 		session_lose(session, SQLSTATE_LOST, PQerrorMessage(session->pg));
 	}
-	if (session->lost || session->failed || result == NULL)
+	if (session->lost || session->failed || session->unreplicated || result == NULL)
 	{
 		PQclear(pg);
 		pg = NULL;
@@ -143,6 +144,10 @@ session_conclude(Session *session, SqlResult **result)
 	{
 		/* an error that came before the loss had rolled back by then */
 		return session->in_block || session->failed ? SQL_LOST : SQL_UNKNOWN;
+	}
+	if (session->unreplicated && !session->failed)
+	{
+		return SQL_UNKNOWN;
 	}
 	return session->failed ? SQL_ERROR : SQL_OK;
 }
@@ -412,9 +417,12 @@ gather_until_sync(Session *session)
 	}
 }
 
-/* The answer without the ReadyForQuery; an error that came before the loss, or instead of an answer, rolled back. */
+/*
+ * The answer without the ReadyForQuery, or without the standby; an error that came before the loss, or instead of an answer,
+ * rolled back.
+ */
 static SqlStatus
-conclude_lost_call(Session *session, SqlResult **result)
+conclude_unconfirmed_call(Session *session, SqlResult **result)
 {
 	PGresult *row = session->gathered;
 
@@ -458,9 +466,9 @@ session_call(Session *session, SqlResult **result, const char *statement, const 
 	{
 		session_lose(session, SQLSTATE_LOST, PQerrorMessage(session->pg));
 	}
-	if (session->lost)
+	if (session->lost || session->unreplicated)
 	{
-		return conclude_lost_call(session, result);
+		return conclude_unconfirmed_call(session, result);
 	}
 	return session_conclude(session, result);
 }

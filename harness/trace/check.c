@@ -22,18 +22,30 @@ typedef struct
 	size_t line;
 } Entry;
 
+/* The events of a host, one behind the other: its 1, 2, 3, ... */
 typedef struct
 {
+	const Entry *first;
+	int64_t count;
+} HostEntries;
+
+typedef struct
+{
+	const TraceVisit *visit;
+	void *context;
 	const char *at, *end; /* what is not read yet */
 	size_t line;          /* the number of the line at `at` */
+	bool ours;            /* TRACE_HEADER */
 	Pattern event, delimiter;
 	bool delimited;
-	int host, clock;
+	int host, clock, kind, text; /* groups */
 	Text *why;
 	char **labels;
 	size_t label_count;
 	Entry *entries; /* of the execution that is read */
 	size_t entry_count, entry_room;
+	HostEntries *hosts; /* of the execution, sorted */
+	size_t host_count, host_room;
 	size_t executions, events;
 } Check;
 
@@ -90,31 +102,44 @@ compare_entries(const void *left, const void *right)
 	return a->line < b->line ? -1 : a->line > b->line;
 }
 
-/* Sorted: the events of a host are its 1, 2, 3, ... */
-static bool
-check_own(Check *check)
+static HostEntries *
+host_add(Check *check, const Entry *first)
 {
-	int64_t expected = 1;
+	if (check->host_count == check->host_room)
+	{
+		check->host_room = check->host_room == 0 ? 16 : 2 * check->host_room;
+		check->hosts = memory_grow(check->hosts, check->host_room * sizeof(*check->hosts));
+	}
+	check->hosts[check->host_count] = (HostEntries){.first = first};
+	return &check->hosts[check->host_count++];
+}
 
+/* Of sorted entries: the events of a host are its 1, 2, 3, ... */
+static bool
+find_hosts(Check *check)
+{
+	HostEntries *host = NULL;
+
+	check->host_count = 0;
 	for (size_t i = 0; i < check->entry_count; i++)
 	{
 		const Entry *entry = &check->entries[i];
 
-		if (i > 0 && compare_ids(check->entries[i - 1].host, entry->host) != 0)
+		if (host == NULL || compare_ids(host->first->host, entry->host) != 0)
 		{
-			expected = 1;
+			host = host_add(check, entry);
 		}
-		if (entry->own == expected - 1)
+		if (host->count > 0 && entry->own == host->count)
 		{
 			return fail(check, entry->line, "%.*s has its event %" PRId64 " a second time; the first is in line %zu",
 						shown(entry->host), entry->host.bytes, entry->own, check->entries[i - 1].line);
 		}
-		if (entry->own != expected)
+		host->count++;
+		if (entry->own != host->count)
 		{
 			return fail(check, entry->line, "%.*s has an event %" PRId64 ", but none with its own entry %" PRId64,
-						shown(entry->host), entry->host.bytes, entry->own, expected);
+						shown(entry->host), entry->host.bytes, entry->own, host->count);
 		}
-		expected++;
 	}
 	return true;
 }
@@ -123,28 +148,39 @@ check_own(Check *check)
 static const Entry *
 entry_find(const Check *check, VClockId host, int64_t own)
 {
-	size_t low = 0, high = check->entry_count;
+	size_t low = 0, high = check->host_count;
 
 	while (low < high)
 	{
 		size_t middle = low + (high - low) / 2;
-		const Entry *entry = &check->entries[middle];
-		int order = compare_ids(entry->host, host);
+		const HostEntries *at = &check->hosts[middle];
+		int order = compare_ids(at->first->host, host);
 
-		if (order == 0 && entry->own == own)
+		if (order == 0)
 		{
-			return entry;
+			return own >= 1 && own <= at->count ? at->first + (own - 1) : NULL;
 		}
-		if (order < 0 || (order == 0 && entry->own < own))
-		{
-			low = middle + 1;
-		}
-		else
-		{
-			high = middle;
-		}
+		low = order < 0 ? middle + 1 : low;
+		high = order < 0 ? high : middle;
 	}
 	return NULL;
+}
+
+/* Of a clock that is not before the one of the event that names it. */
+static bool
+fail_unknown(Check *check, const Entry *entry, const Entry *before)
+{
+	size_t i = 0;
+	VClockEntry known = vclock_entry(&before->clock, i);
+
+	while (known.counter <= vclock_get(&entry->clock, known.id))
+	{
+		known = vclock_entry(&before->clock, ++i);
+	}
+	return fail(check, entry->line,
+				"it knows event %" PRId64 " of %.*s (line %zu) but of %.*s only %" PRId64 ", where that knew %" PRId64,
+				before->own, shown(before->host), before->host.bytes, before->line, shown(known.id), known.id.bytes,
+				vclock_get(&entry->clock, known.id), known.counter);
 }
 
 /* What an entry names is known with all that it knew, and did not know of this event. */
@@ -169,20 +205,7 @@ check_entry(Check *check, const Entry *entry, VClockEntry named)
 					"it knows event %" PRId64 " of %.*s (line %zu), which knows it: they cannot come before each other",
 					named.counter, shown(named.id), named.id.bytes, before->line);
 	}
-	for (size_t i = 0; i < vclock_count(&before->clock); i++)
-	{
-		VClockEntry known = vclock_entry(&before->clock, i);
-
-		if (known.counter > vclock_get(&entry->clock, known.id))
-		{
-			return fail(check, entry->line,
-						"it knows event %" PRId64 " of %.*s (line %zu) but of %.*s only %" PRId64
-						", where that knew %" PRId64,
-						before->own, shown(before->host), before->host.bytes, before->line, shown(known.id),
-						known.id.bytes, vclock_get(&entry->clock, known.id), known.counter);
-		}
-	}
-	return true;
+	return vclock_compare(&before->clock, &entry->clock) == VCLOCK_BEFORE || fail_unknown(check, entry, before);
 }
 
 static bool
@@ -194,7 +217,7 @@ check_execution(Check *check)
 	{
 		qsort(check->entries, check->entry_count, sizeof(*check->entries), compare_entries);
 	}
-	holds = check_own(check);
+	holds = find_hosts(check);
 	for (size_t i = 0; i < check->entry_count && holds; i++)
 	{
 		const Entry *entry = &check->entries[i];
@@ -256,13 +279,67 @@ move_on(Check *check, const char *end, size_t lines)
 	check->line += lines;
 }
 
+/*
+ * An event of ours, "host {clock}" and "kind text", as its regular expression would match it: those are many, and it takes
+ * longer than all the rest.
+ */
+static bool
+match_event(const char *lines, size_t length, TracePart *parts)
+{
+	const char *end = lines + length;
+	const char *second = memchr(lines, '\n', length); /* its event spans two lines */
+	const char *clock = lines + strcspn(lines, " \t\n") + 1;
+	const char *text = second + 1 + strcspn(second + 1, " \t\n") + 1;
+	size_t host = (size_t) (clock - lines) - 1;
+	size_t kind = (size_t) (text - second) - 2;
+
+	if (host == 0 || kind == 0 || lines[host] != ' ' || text[-1] != ' ' || second - clock < 2 || clock[0] != '{' ||
+		second[-1] != '}')
+	{
+		return false;
+	}
+	parts[1] = (TracePart){lines, host};
+	parts[2] = (TracePart){clock, (size_t) (second - clock)};
+	parts[3] = (TracePart){second + 1, kind};
+	parts[4] = (TracePart){text, (size_t) (end - text)};
+	return true;
+}
+
+static bool
+match_delimiter(const char *line, size_t length, TracePart *parts)
+{
+	static const char frame[] = "=== ";
+	size_t width = strlen(frame);
+
+	if (length < 2 * width || memcmp(line, frame, width) != 0 || memcmp(line + length - width, " ===", width) != 0)
+	{
+		return false;
+	}
+	parts[1] = (TracePart){line + width, length - 2 * width};
+	return true;
+}
+
+static bool
+match(const Check *check, const Pattern *pattern, const char *lines, size_t length, TracePart *parts)
+{
+	if (!check->ours)
+	{
+		return pattern_match(pattern, lines, length, parts);
+	}
+	return pattern == &check->event ? match_event(lines, length, parts) : match_delimiter(lines, length, parts);
+}
+
 /* {\"A\":2}: as programs write it whose own text is in quotes. */
 static bool
-parse_clock(const PatternPart *part, VClock *clock, Text *why)
+parse_clock(const TracePart *part, VClock *clock, Text *why)
 {
 	Text plain = {0};
 	bool done;
 
+	if (memchr(part->bytes, '\\', part->length) == NULL)
+	{
+		return vclock_parse_json(part->bytes, part->length, clock, why);
+	}
 	for (size_t i = 0; i < part->length; i++)
 	{
 		if (part->bytes[i] != '\\' || i + 1 == part->length || part->bytes[i + 1] != '"')
@@ -276,9 +353,9 @@ parse_clock(const PatternPart *part, VClock *clock, Text *why)
 }
 
 static bool
-take_event(Check *check, const PatternPart *parts)
+take_event(Check *check, const TracePart *parts)
 {
-	const PatternPart *host = &parts[check->host];
+	const TracePart *host = &parts[check->host];
 	Text reason = {0};
 	Entry *entry;
 
@@ -306,11 +383,18 @@ take_event(Check *check, const PatternPart *parts)
 		return fail(check, check->line, "the clock of an event of %.*s has no entry for it", shown(entry->host),
 					entry->host.bytes);
 	}
+	if (check->visit != NULL)
+	{
+		const TracePart none = {"", 0};
+
+		check->visit->event(check->context, entry->host, &entry->clock, check->kind > 0 ? parts[check->kind] : none,
+							parts[check->text]);
+	}
 	return true;
 }
 
 static bool
-take_label(Check *check, const PatternPart *parts)
+take_label(Check *check, const TracePart *parts)
 {
 	int group = pattern_group(&check->delimiter, "trace");
 	char *label;
@@ -318,6 +402,10 @@ take_label(Check *check, const PatternPart *parts)
 	if (!end_execution(check))
 	{
 		return false;
+	}
+	if (check->visit != NULL)
+	{
+		check->visit->execution(check->context, group > 0 ? parts[group] : (TracePart){"", 0});
 	}
 	if (group == 0)
 	{
@@ -339,10 +427,10 @@ take_label(Check *check, const PatternPart *parts)
 static bool
 take_next(Check *check)
 {
-	PatternPart parts[PATTERN_GROUPS_MAX + 1];
+	TracePart parts[PATTERN_GROUPS_MAX + 1];
 	const char *end = lines_end(check, 1);
 
-	if (check->delimited && pattern_match(&check->delimiter, check->at, (size_t) (end - check->at), parts))
+	if (check->delimited && match(check, &check->delimiter, check->at, (size_t) (end - check->at), parts))
 	{
 		if (!take_label(check, parts))
 		{
@@ -357,7 +445,7 @@ take_next(Check *check)
 		return true;
 	}
 	end = lines_end(check, check->event.lines);
-	if (end == NULL || !pattern_match(&check->event, check->at, (size_t) (end - check->at), parts))
+	if (end == NULL || !match(check, &check->event, check->at, (size_t) (end - check->at), parts))
 	{
 		return fail(check, check->line,
 					end == NULL ? "an event begins, and the file ends"
@@ -379,6 +467,7 @@ take_head(Check *check)
 	Text reason = {0};
 	bool done = true;
 
+	check->ours = strncmp(check->at, TRACE_HEADER, strlen(TRACE_HEADER)) == 0;
 	for (int i = 0; i < 2 && done; i++)
 	{
 		const char *end = lines_end(check, 1);
@@ -399,7 +488,9 @@ take_head(Check *check)
 	{
 		check->host = pattern_group(&check->event, "host");
 		check->clock = pattern_group(&check->event, "clock");
-		if (check->host == 0 || check->clock == 0 || pattern_group(&check->event, "event") == 0)
+		check->kind = pattern_group(&check->event, "kind");
+		check->text = pattern_group(&check->event, "event");
+		if (check->host == 0 || check->clock == 0 || check->text == 0)
 		{
 			done = fail(check, 1, "not a format known here: no group for each of host, clock and event");
 		}
@@ -455,10 +546,11 @@ line_at(const Text *text, const char *place)
 }
 
 bool
-trace_check_file(const char *path, Text *why, size_t *executions, size_t *events)
+trace_check_file(const char *path, const TraceVisit *visit, void *context, Text *why, size_t *executions,
+				 size_t *events)
 {
 	Text text = {0};
-	Check check = {.line = 1, .why = why};
+	Check check = {.visit = visit, .context = context, .line = 1, .why = why};
 	const char *zero;
 	bool holds = false;
 
@@ -487,6 +579,7 @@ trace_check_file(const char *path, Text *why, size_t *executions, size_t *events
 	}
 	free(check.labels);
 	free(check.entries);
+	free(check.hosts);
 	text_free(&text);
 	*executions = check.executions;
 	*events = check.events;

@@ -184,7 +184,7 @@ pattern_group(const Pattern *pattern, const char *name)
 }
 
 bool
-pattern_match(const Pattern *pattern, const char *lines, size_t length, PatternPart parts[PATTERN_GROUPS_MAX + 1])
+pattern_match(const Pattern *pattern, const char *lines, size_t length, TracePart parts[PATTERN_GROUPS_MAX + 1])
 {
 	regmatch_t found[PATTERN_GROUPS_MAX + 1];
 
@@ -196,9 +196,8 @@ pattern_match(const Pattern *pattern, const char *lines, size_t length, PatternP
 	}
 	for (int i = 0; i <= pattern->group_count; i++)
 	{
-		parts[i] = found[i].rm_so < 0
-					   ? (PatternPart){lines, 0}
-					   : (PatternPart){lines + found[i].rm_so, (size_t) (found[i].rm_eo - found[i].rm_so)};
+		parts[i] = found[i].rm_so < 0 ? (TracePart){lines, 0}
+									  : (TracePart){lines + found[i].rm_so, (size_t) (found[i].rm_eo - found[i].rm_so)};
 	}
 	return true;
 }

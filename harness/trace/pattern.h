@@ -4,7 +4,7 @@
 
 #include <regex.h>
 
-#include "../base.h"
+#include "../trace.h"
 
 #define PATTERN_GROUPS_MAX 16
 
@@ -21,12 +21,6 @@ typedef struct
 	size_t lines; /* that it spans */
 } Pattern;
 
-typedef struct
-{
-	const char *bytes;
-	size_t length;
-} PatternPart;
-
 /* false: `why` has what is not understood; nothing to free. */
 extern bool pattern_compile(const char *javascript, Pattern *pattern, Text *why) MUST_CHECK;
 extern void pattern_free(Pattern *pattern);
@@ -36,6 +30,6 @@ extern int pattern_group(const Pattern *pattern, const char *name);
 
 /* Does all of it match, which is that many lines without the last one's end? Part 0 is all, the others are the groups. */
 extern bool pattern_match(const Pattern *pattern, const char *lines, size_t length,
-						  PatternPart parts[PATTERN_GROUPS_MAX + 1]) MUST_CHECK;
+						  TracePart parts[PATTERN_GROUPS_MAX + 1]) MUST_CHECK;
 
 #endif

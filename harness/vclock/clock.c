@@ -286,17 +286,46 @@ compare_entries(const void *a, const void *b)
 	return compare_ids(((const VClockEntry *) a)->id, ((const VClockEntry *) b)->id);
 }
 
+/* Mostly they are, as they are printed. */
+static bool
+are_sorted(const VClockEntry *entries, size_t count)
+{
+	bool sorted = true;
+
+	for (size_t i = 1; i < count && sorted; i++)
+	{
+		sorted = compare_ids(entries[i - 1].id, entries[i].id) < 0;
+	}
+	return sorted;
+}
+
+static void
+reserve(VClock *clock, const VClockEntry *entries, size_t count)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+	{
+		bytes += 1 + entries[i].id.length;
+	}
+	clock->names = names_with_room(count, bytes);
+	clock->counters = memory_grow(NULL, count * sizeof(*clock->counters));
+	clock->capacity = count;
+}
+
 bool
 vclock_from_entries(VClockEntry *entries, size_t count, VClock *clock, Text *why)
 {
+	bool sorted = are_sorted(entries, count);
+
 	*clock = (VClock){0};
-	if (count > 0)
+	if (!sorted)
 	{
 		qsort(entries, count, sizeof(*entries), compare_entries);
 	}
 	for (size_t i = 0; i < count; i++)
 	{
-		bool again = i > 0 && compare_ids(entries[i - 1].id, entries[i].id) == 0;
+		bool again = !sorted && i > 0 && compare_ids(entries[i - 1].id, entries[i].id) == 0;
 
 		if (!is_id(entries[i].id) || again)
 		{
@@ -308,6 +337,10 @@ vclock_from_entries(VClockEntry *entries, size_t count, VClock *clock, Text *why
 		}
 		if (entries[i].counter > 0)
 		{
+			if (clock->names == NULL)
+			{
+				reserve(clock, entries + i, count - i);
+			}
 			insert(clock, vclock_count(clock), entries[i].id, entries[i].counter);
 		}
 	}

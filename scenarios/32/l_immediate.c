@@ -12,11 +12,12 @@
  * Expect     The 20 are there. 7 threads end with 08006, the first error. Outbox rows = acked CHANGED + unknown CHANGED that
  *            committed. The durable one is committed and answers NOOP when sent again; the other is not, its number is
  *            given out again, and it answers CHANGED. like-consumer refuses tables that a crash would empty.
- * Not shown  Power loss: pages that the kernel holds survive (L3). A server with a standby (L10). How many requests the
+ * Not shown  Power loss: pages that the kernel holds survive (L3). A server with a standby (scale/failover). How many requests the
  *            storm leaves unknown varies, and may be none (L7): the other two are made certain.
  */
 #include "recovery_lab.h"
 #include "trace_lab.h"
+#include "unknown_lab.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -67,20 +68,6 @@ typedef struct
 	int64_t user;
 	LikeResult result;
 } Victim;
-
-/* All requests of the case so far, in order of invocation, with what became of the unknown ones. */
-typedef struct
-{
-	HistoryOp *ops;
-	size_t count;
-	Resolved *resolved;
-	size_t settled; /* requests before this one were settled after an earlier crash */
-} Requests;
-
-typedef struct
-{
-	int64_t unknown, committed, committed_changed, not_committed, beyond_horizon;
-} Unknowns;
 
 
 static void
@@ -167,31 +154,6 @@ crash_acknowledged(Scene *scene, Session *lab)
 
 
 /* --- the storm --- */
-
-typedef struct
-{
-	atomic_llong *counter;
-	int64_t target;
-	Deadline latest; /* done by then in any case */
-} CounterWait;
-
-static ProbeAnswer
-probe_counter(void *context, Text *seen)
-{
-	CounterWait *wait = context;
-	long long now = atomic_load(wait->counter);
-
-	text_append(seen, "%lld of %lld", now, (long long) wait->target);
-	return now >= wait->target || deadline_passed(wait->latest) ? PROBE_DONE : PROBE_AGAIN;
-}
-
-static bool
-await_counter(const char *what, atomic_llong *counter, int64_t target, Deadline latest)
-{
-	CounterWait wait = {counter, target, latest};
-
-	return wait_until(what, deadline_in_ms(WAIT_MS), probe_counter, &wait);
-}
 
 /* Until the connection is lost, which alone ends a client in order. */
 static bool
@@ -310,146 +272,6 @@ storm_until_crash(Scene *scene)
 }
 
 
-/* --- after a crash --- */
-
-static Unknowns
-resolve_unknowns(Scene *scene, Session *lab, uint64_t horizon, Requests *requests)
-{
-	static const char *const fates[] = {"undecided", "committed", "not committed"};
-	Unknowns found = {0};
-
-	free(requests->ops);
-	require(scene, history_read(scene_history_path(scene), &requests->ops, &requests->count));
-	requests->resolved = memory_grow(requests->resolved, requests->count * sizeof(*requests->resolved));
-	for (size_t i = requests->settled; i < requests->count; i++)
-	{
-		HistoryOp *op = &requests->ops[i];
-
-		requests->resolved[i] = RESOLVED_UNSET;
-		if (op->outcome != OP_UNKNOWN)
-		{
-			continue;
-		}
-		found.unknown++;
-		if (!like_resolve(lab, op->xid, horizon, &requests->resolved[i]))
-		{
-			require(scene, !session_is_lost(lab));
-			requests->resolved[i] = RESOLVED_UNSET;
-		}
-		found.committed += requests->resolved[i] == RESOLVED_COMMITTED;
-		found.committed_changed += requests->resolved[i] == RESOLVED_COMMITTED && op->changed;
-		found.beyond_horizon += op->xid >= horizon;
-		found.not_committed += requests->resolved[i] == RESOLVED_NOT_COMMITTED;
-		note(scene, "unknown: user %lld item %lld, %s v%lld seq %lld, xid %s the horizon: %s", (long long) op->key[0],
-			 (long long) op->key[1], op->changed ? "CHANGED" : "NOOP", (long long) op->version, (long long) op->number,
-			 op->xid < horizon ? "below" : "at or above", fates[requests->resolved[i]]);
-	}
-	CHECK_EQ(scene, found.committed + found.not_committed, found.unknown, "unknown requests resolved by their xid");
-	return found;
-}
-
-/*
- * Could this request have written this row: 1 or 0. An unknown one is known again by its transaction number, where the row is
- * still the one that its writer left.
- */
-static int
-wrote_row(const HistoryOp *op, Resolved resolved, const SqlResult *rows, int row)
-{
-	if (!op->changed || op->number != sql_int(rows, row, 0) || op->key[0] != sql_int(rows, row, 1) ||
-		op->key[1] != sql_int(rows, row, 2) || op->version != sql_int(rows, row, 3))
-	{
-		return 0;
-	}
-	return op->outcome == OP_OK ||
-		   (resolved == RESOLVED_COMMITTED &&
-			(design()->numbers_later || (op->xid & UINT32_MAX) == (uint64_t) sql_int(rows, row, 4)));
-}
-
-static void
-match_outbox(Scene *scene, Session *lab, Requests *requests)
-{
-	SqlResult *rows;
-	int64_t acked = 0, unknown = 0, by_acked = 0, by_unknown = 0, unmatched = 0;
-
-	learn_numbers(scene, lab, requests->ops, requests->count);
-	require(scene, session_query(lab, &rows, "SELECT number, user_id, item_id, version, xid FROM lab_event", NO_ARGS));
-	for (size_t i = 0; i < requests->count; i++)
-	{
-		acked += requests->ops[i].outcome == OP_OK && requests->ops[i].changed;
-		unknown += requests->resolved[i] == RESOLVED_COMMITTED && requests->ops[i].changed;
-	}
-	for (int row = 0; row < sql_rows(rows); row++)
-	{
-		int of_acked = 0, of_unknown = 0;
-
-		for (size_t i = 0; i < requests->count; i++)
-		{
-			int matches = wrote_row(&requests->ops[i], requests->resolved[i], rows, row);
-
-			of_acked += requests->ops[i].outcome == OP_OK ? matches : 0;
-			of_unknown += requests->ops[i].outcome == OP_OK ? 0 : matches;
-		}
-		by_acked += of_acked;
-		by_unknown += of_unknown;
-		unmatched += of_acked + of_unknown != 1;
-	}
-	CHECK_EQ(scene, unmatched, 0, "outbox rows without exactly one request that wrote them");
-	CHECK_EQ(scene, by_acked, acked, "acked CHANGED found in the outbox under their number and version");
-	CHECK_EQ(scene, by_unknown, unknown, "unknown CHANGED that committed, found by the xid in xmin");
-	CHECK_EQ(scene, sql_rows(rows), acked + unknown, "outbox rows = acked CHANGED + unknown CHANGED that committed");
-	sql_free(rows);
-}
-
-/* What is there before anything is drained or written. */
-static Unknowns
-look_after_crash(Scene *scene, Session *lab, uint64_t horizon, Requests *requests)
-{
-	LikeWriteAudit facts = audit_write_side(scene, lab);
-	LikeReadAudit counts = audit_read_side(scene, lab);
-	Unknowns found = resolve_unknowns(scene, lab, horizon, requests);
-
-	note(scene, "unknown=%lld committed=%lld (CHANGED %lld) not committed=%lld", (long long) found.unknown,
-		 (long long) found.committed, (long long) found.committed_changed, (long long) found.not_committed);
-	CHECK_EQ(scene, facts.gap_violations, 0, "numbers without a hole");
-	CHECK_EQ(scene, facts.version_mismatch_pairs, 0, "pairs whose version is not their number of events");
-	CHECK_EQ(scene, facts.delta_sum_mismatch_items, 0, "items whose deltas do not sum to their facts");
-	CHECK(scene, like_read_side_holds(&counts), "identity, bound and watermark hold before draining");
-	match_outbox(scene, lab, requests);
-	return found;
-}
-
-/* With nothing in between: what committed is there already, what did not happens now; one event either way. */
-static void
-send_unknowns_again(Scene *scene, Session *lab, Requests *requests)
-{
-	int64_t sent = 0, as_expected = 0, once = 0;
-
-	for (size_t i = requests->settled; i < requests->count; i++)
-	{
-		const HistoryOp *op = &requests->ops[i];
-		bool missing = requests->resolved[i] == RESOLVED_NOT_COMMITTED && op->changed;
-		LikeResult result;
-
-		if (op->outcome != OP_UNKNOWN)
-		{
-			continue;
-		}
-		require(scene, recorded_set(scene_history(scene), CLIENTS, lab, op->key[0], op->key[1], op->want, &result));
-		number_events(scene, lab);
-		sent++;
-		as_expected += result.outcome == (missing ? LIKE_CHANGED : LIKE_NOOP) && result.liked == op->want &&
-					   result.version == op->version;
-		once += number_of(scene, lab,
-						  "SELECT count(*) FROM like_outbox WHERE user_id = $1 AND item_id = $2 AND version = $3",
-						  ARGS(arg_int(op->key[0]), arg_int(op->key[1]), arg_int(op->version))) == (op->version > 0);
-	}
-	requests->settled = requests->count;
-	note(scene, "unknown requests sent again=%lld", (long long) sent);
-	CHECK_EQ(scene, as_expected, sent, "sent again: NOOP where it had committed, CHANGED where not");
-	CHECK_EQ(scene, once, sent, "sent again: one event of that version");
-}
-
-
 /* --- the two that are made certain --- */
 
 /*
@@ -532,7 +354,7 @@ crash_durable(Scene *scene, Session *lab, Requests *requests)
 	found = look_after_crash(scene, lab, horizon, requests);
 	CHECK_EQ(scene, found.unknown, 1, "one unknown request");
 	CHECK_EQ(scene, found.committed_changed, 1, "it had committed");
-	send_unknowns_again(scene, lab, requests);
+	send_unknowns_again(scene, lab, requests, CLIENTS);
 	finish(scene, lab);
 	return lab;
 }
@@ -555,7 +377,7 @@ crash_not_durable(Scene *scene, Session *lab, Requests *requests)
 	CHECK_EQ(scene, found.beyond_horizon, 1, "its transaction number reached no disk and will be given out again");
 	CHECK_EQ(scene, found.not_committed, 1, "it had not committed");
 	CHECK_EQ(scene, last_number(scene, lab), last, "the number it had taken was given back");
-	send_unknowns_again(scene, lab, requests);
+	send_unknowns_again(scene, lab, requests, CLIENTS);
 	CHECK_EQ(scene, last_number(scene, lab), last + 1, "and is taken by its repeat");
 	finish(scene, lab);
 	return lab;
@@ -595,7 +417,7 @@ run(Scene *scene)
 	scene_close_session(scene, lab);
 	lab = reconnect(scene, &horizon);
 	look_after_crash(scene, lab, horizon, &requests);
-	send_unknowns_again(scene, lab, &requests);
+	send_unknowns_again(scene, lab, &requests, CLIENTS);
 	finish(scene, lab);
 
 	lab = crash_durable(scene, lab, &requests);
@@ -604,8 +426,7 @@ run(Scene *scene)
 	step(scene, "all requests of the four crashes in one order");
 	check_audits_clean(scene, lab, "in the end");
 	judge_history(scene, "requests before, at and after four crashes");
-	free(requests.ops);
-	free(requests.resolved);
+	requests_free(&requests);
 }
 
 const Scenario scenario_32_l = {

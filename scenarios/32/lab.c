@@ -11,6 +11,8 @@
 #define ANSWER_MS 10000
 /* Enough for a few hundred requests of each of a handful of workers on a loaded machine. */
 #define WORKERS_MS 30000
+/* Enough for some hundred requests to be answered. */
+#define COUNTER_MS 15000
 #define DRAIN_BATCH 1000
 #define NUMBER_BATCH 1000
 
@@ -99,6 +101,27 @@ load_events(Scene *scene, Session *session)
 
 	require(scene, session_execute_file(session, scene_sql(scene, file)));
 	free(file);
+}
+
+void
+load_part(Scene *scene, Session *session, const char *part)
+{
+	const char *sql = scene_sql(scene, "like");
+	char *folder = string_format("parts/%s", part);
+	char *twin = string_format("parts/%s/mutants/%s", part, scene_variant(scene) == NULL ? "" : scene_variant(scene));
+	size_t loaded;
+
+	require(scene, like_design_load_over(session, design(), sql, folder, &loaded));
+	if (loaded == 0)
+	{
+		scene_broken(scene, "there is no %s in %s", folder, sql);
+	}
+	if (scene_variant(scene) != NULL)
+	{
+		require(scene, like_design_load_over(session, design(), sql, twin, &loaded));
+	}
+	free(folder);
+	free(twin);
 }
 
 Session *
@@ -232,6 +255,31 @@ run_workers(Scene *scene, const char *name, int workers, ActorBody body, void *c
 	require(scene, group != NULL);
 	actor_open_gate(group);
 	require(scene, actor_join(group, scene_deadline(scene, WORKERS_MS)));
+}
+
+typedef struct
+{
+	atomic_llong *counter;
+	int64_t target;
+	Deadline latest; /* done by then in any case */
+} CounterWait;
+
+static ProbeAnswer
+probe_counter(void *context, Text *seen)
+{
+	CounterWait *wait = context;
+	long long now = atomic_load(wait->counter);
+
+	text_append(seen, "%lld of %lld", now, (long long) wait->target);
+	return now >= wait->target || deadline_passed(wait->latest) ? PROBE_DONE : PROBE_AGAIN;
+}
+
+bool
+await_counter(const char *what, atomic_llong *counter, int64_t target, Deadline latest)
+{
+	CounterWait wait = {counter, target, latest};
+
+	return wait_until(what, deadline_in_ms(COUNTER_MS), probe_counter, &wait);
 }
 
 
@@ -534,14 +582,21 @@ learn_numbers(Scene *scene, Session *session, HistoryOp *ops, size_t count)
 void
 judge_history(Scene *scene, const char *what)
 {
+	Session *session = scene_session(scene, "judge");
+
+	judge_history_by(scene, session, what);
+	scene_close_session(scene, session);
+}
+
+void
+judge_history_by(Scene *scene, Session *session, const char *what)
+{
 	HistoryOp *ops = NULL;
 	size_t count = 0;
-	Session *session = scene_session(scene, "judge");
 	Judgement judgement;
 
 	require(scene, history_read(scene_history_path(scene), &ops, &count));
 	learn_numbers(scene, session, ops, count);
-	scene_close_session(scene, session);
 	judgement = oracle_judge_registers(ops, count);
 	free(ops);
 	check_judgement(scene, &judgement, what);

@@ -7,6 +7,8 @@
 #ifndef COUNTERPROOF_LAB_H
 #define COUNTERPROOF_LAB_H
 
+#include <stdatomic.h>
+
 #include "design.h"
 #include "scenario.h"
 #include "twins/twins.h"
@@ -28,6 +30,9 @@ extern void load_twin(Scene *scene, Session *session, const char *system);
 
 /* Of one file of the right system, "like/consume.sql", that has just been loaded: the twin's in its place, if there is one. */
 extern void load_twin_file(Scene *scene, Session *session, const char *path);
+
+/* Over a like system: a part of it, the files of sql/like/parts/<part>/, and what the twin has instead of them. */
+extern void load_part(Scene *scene, Session *session, const char *part);
 
 /*
  * Create the like system, or its twin, with items 1..items, labelled item-lab-01 and on. Answers the lab's own prepared
@@ -66,6 +71,9 @@ extern void number_events(Scene *scene, Session *session);
 
 /* Start workers, let them go at once, and wait for all. What they share must outlive a case that ends early. */
 extern void run_workers(Scene *scene, const char *name, int workers, ActorBody body, void *context);
+
+/* Wait until workers have brought the counter there, or until `latest`. false: reported, it took far longer. */
+extern bool await_counter(const char *what, atomic_llong *counter, int64_t target, Deadline latest) MUST_CHECK;
 
 
 /* --- requests --- */
@@ -126,8 +134,9 @@ extern void check_tally(Scene *scene, const LikeTally *tally, int64_t requests);
  */
 extern void learn_numbers(Scene *scene, Session *session, HistoryOp *ops, size_t count);
 
-/* The independent judge over this case's history: one check. */
+/* The independent judge over this case's history: one check. Numbers are learned by a session of its own, or by this one. */
 extern void judge_history(Scene *scene, const char *what);
+extern void judge_history_by(Scene *scene, Session *session, const char *what);
 
 
 /* --- deliveries --- */

@@ -89,7 +89,7 @@ trace_answer(const Session *session, int64_t user, int64_t item, const LikeResul
 	{
 		trace_mark(&event, TRACE_SAW, pair, seen, 0);
 	}
-	if (result->outcome == LIKE_UNKNOWN || strcmp(result->sqlstate, LOST_SQLSTATE) == 0)
+	if ((result->outcome == LIKE_UNKNOWN && session_is_lost(session)) || strcmp(result->sqlstate, LOST_SQLSTATE) == 0)
 	{
 		trace_mark(&event, TRACE_LOST, "server", 0, 0);
 	}

@@ -154,7 +154,7 @@ baselines(Scene *scene, Session *lab)
 static void
 behind_a_pass(Scene *scene, Session *lab)
 {
-	int64_t *events, after, watermark;
+	int64_t *events, after, watermark = -1;
 	LikeTotals totals;
 	size_t count;
 	bool behind;

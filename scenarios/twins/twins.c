@@ -8,6 +8,8 @@
 #include "design.h"
 
 static const char *const consumer[] = {"like-consumer", NULL};
+static const char *const relay[] = {"like-relay", NULL};
+static const char *const stream_consumer[] = {"like-stream-consumer", NULL};
 
 const ClientSteps right_steps = {
 	.prepare = like_prepare,
@@ -19,6 +21,8 @@ const ClientSteps right_steps = {
 	.transaction = transaction_whole,
 	.request_identity = request_identity,
 	.consumer = consumer,
+	.relay = relay,
+	.stream_consumer = stream_consumer,
 };
 
 const Twin twins[] = {
@@ -576,6 +580,75 @@ const Twin twins[] = {
 	 .caught_by = "a pull in a transaction that has written is refused with",
 	 .design = "wal"},
 
+	/* --- a primary and its standby --- */
+	{.id = "F02",
+	 .layer = "client",
+	 .wrong = "takes a COMMIT for acknowledged that came with a warning",
+	 .guard = "a commit whose wait for the standby was cancelled is unknown",
+	 .source = "manual 27.2.8: the transaction has committed here, and might not have been replicated",
+	 .caught_in = "scale/failover",
+	 .caught_by = "acked but gone",
+	 .design = "row",
+	 .steps = &warning_unread_steps},
+	{.id = "F03",
+	 .layer = "client",
+	 .wrong = "hands out connections to whatever server takes them (no fence)",
+	 .guard = "a server of an older epoch than the highest seen is not handed out",
+	 .source = "manual 27.3: after a failover something must keep the old primary from being taken for one",
+	 .caught_in = "scale/fence",
+	 .caught_by = "connections to the old primary that are handed out",
+	 .design = "row"},
+	{.id = "F04",
+	 .layer = "client",
+	 .wrong = "a promotion does not raise the epoch",
+	 .guard = "a server on another timeline than its epoch's row was promoted since, and enters the next epoch",
+	 .source = "manual 26.3.5: each promotion begins a timeline of its own",
+	 .caught_in = "scale/fence",
+	 .caught_by = "epoch of the new primary",
+	 .design = "row"},
+	{.id = "F05",
+	 .layer = "read",
+	 .wrong = "on a standby, what is replayed is taken for all there is",
+	 .guard = "what the primary has beyond is part of the bound",
+	 .source = "manual 27.4.1: a standby shows what it has replayed, some time after it was committed",
+	 .caught_in = "scale/standby-read",
+	 .caught_by = "replay paused: n is off from the primary's",
+	 .design = "row"},
+	/* --- transport --- */
+	{.id = "T01",
+	 .layer = "transport",
+	 .wrong = "a stream consumer acknowledges a batch before it delivers it",
+	 .guard = "an entry is acknowledged after the commit",
+	 .source = "failure boundary: at least once, a place moves only behind what is committed",
+	 .caught_in = "scale/relay",
+	 .caught_by = "killed before its commit: entries pending",
+	 .steps = &acknowledged_first_steps},
+	{.id = "T02",
+	 .layer = "transport",
+	 .wrong = "the relay goes on behind what it remembers to have published",
+	 .guard = "each batch begins at what the stream has now, or the watermark",
+	 .source = "Redis' manual, persistence: with everysec, what was acknowledged last may be gone after a restart",
+	 .caught_in = "scale/relay-crash",
+	 .caught_by = "after a lost tail: lag",
+	 .steps = &position_remembered_steps},
+	{.id = "T03",
+	 .layer = "transport",
+	 .wrong = "nobody claims what a dead consumer was given",
+	 .guard = "entries that were pending for long are claimed",
+	 .source =
+		 "Redis' manual, XREADGROUP: an entry stays with the consumer that it was given to until it is acknowledged",
+	 .caught_in = "scale/relay",
+	 .caught_by = "after the claims: lag",
+	 .steps = &never_claims_steps},
+	{.id = "T04",
+	 .layer = "transport",
+	 .wrong = "the relay trims what it has published",
+	 .guard = "only what is at or below the watermark is trimmed",
+	 .source = "Redis' manual, XTRIM: an entry that is removed is given to no consumer, also where it was pending",
+	 .caught_in = "scale/relay",
+	 .caught_by = "all published: events in the stream",
+	 .steps = &trims_published_steps},
+
 	{.id = NULL},
 };
 
@@ -673,6 +746,8 @@ twin_steps(const Twin *twin)
 		.transaction = own->transaction != NULL ? own->transaction : right->transaction,
 		.request_identity = own->request_identity != NULL ? own->request_identity : right->request_identity,
 		.consumer = own->consumer != NULL ? own->consumer : right->consumer,
+		.relay = own->relay != NULL ? own->relay : right->relay,
+		.stream_consumer = own->stream_consumer != NULL ? own->stream_consumer : right->stream_consumer,
 	};
 }
 

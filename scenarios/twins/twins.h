@@ -30,6 +30,7 @@ typedef struct
 	SqlStatus (*transaction)(Session *session, Isolation isolation, const TransactionBody *parts, void *context);
 	RequestIdentity request_identity;
 	const char *const *consumer; /* the consumer's program and its first arguments, ended by NULL */
+	const char *const *relay, *const *stream_consumer; /* the same */
 } ClientSteps;
 
 extern const ClientSteps right_steps;

@@ -120,3 +120,23 @@ decided_early_set(Session *session, int64_t user, int64_t item, bool want, LikeR
 }
 
 const ClientSteps decided_early_steps = {.prepare = decided_early_prepare, .set = decided_early_set};
+
+
+/* --- F02: COMMIT is taken for what it says, the warning beside it is not read --- */
+
+static bool
+warning_unread_set(Session *session, int64_t user, int64_t item, bool want, LikeResult *result)
+{
+	if (!like_set(session, user, item, want, result))
+	{
+		return false;
+	}
+	if (result->outcome == LIKE_UNKNOWN && !session_is_lost(session))
+	{
+		result->outcome = result->changed ? LIKE_CHANGED : LIKE_NOOP;
+		result->sqlstate[0] = '\0';
+	}
+	return true;
+}
+
+const ClientSteps warning_unread_steps = {.set = warning_unread_set};

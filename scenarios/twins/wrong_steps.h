@@ -7,8 +7,9 @@
 
 /* --- write --- */
 
-extern const ClientSteps event_apart_steps;   /* M02 */
-extern const ClientSteps decided_early_steps; /* M06 */
+extern const ClientSteps event_apart_steps;    /* M02 */
+extern const ClientSteps decided_early_steps;  /* M06 */
+extern const ClientSteps warning_unread_steps; /* F02 */
 
 
 /* --- rebuild --- */
@@ -35,5 +36,13 @@ extern const ClientSteps file_first_steps;       /* M10a */
 extern const ClientSteps file_last_steps;        /* M10b */
 extern const ClientSteps offset_first_steps;     /* M11 */
 extern const ClientSteps on_after_23505_steps;   /* M15 */
+
+
+/* --- transport: programs --- */
+
+extern const ClientSteps acknowledged_first_steps;  /* T01 */
+extern const ClientSteps position_remembered_steps; /* T02 */
+extern const ClientSteps never_claims_steps;        /* T03 */
+extern const ClientSteps trims_published_steps;     /* T04 */
 
 #endif

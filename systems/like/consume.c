@@ -129,13 +129,14 @@ bool
 like_end_of_log(Session *session, int64_t after, int64_t *watermark, bool *behind)
 {
 	SqlResult *rows;
+	int64_t before = *watermark;
 
 	if (!session_query(session, &rows, "SELECT like_watermark(), like_left_behind($1)", ARGS(arg_int(after))))
 	{
 		return false;
 	}
 	*watermark = sql_int(rows, 0, 0);
-	*behind = sql_bool(rows, 0, 1);
+	*behind = sql_bool(rows, 0, 1) && *watermark != before;
 	sql_free(rows);
 	return true;
 }
@@ -143,6 +144,7 @@ like_end_of_log(Session *session, int64_t after, int64_t *watermark, bool *behin
 bool
 like_drain_from(Session *session, int64_t after, int64_t batch_size, LikeTotals *totals)
 {
+	int64_t watermark = -1;
 	int64_t first = 0; /* of the batch before */
 
 	for (int batch = 1;; batch++)
@@ -161,15 +163,17 @@ like_drain_from(Session *session, int64_t after, int64_t batch_size, LikeTotals 
 			bool behind;
 
 			free(seqs);
-			if (!like_end_of_log(session, after, &totals->watermark, &behind))
+			if (!like_end_of_log(session, after, &watermark, &behind))
 			{
 				return false;
 			}
+			totals->watermark = watermark;
 			if (!behind)
 			{
 				return true;
 			}
 			after = 0;
+			first = 0;
 			continue;
 		}
 		if (seqs[0] == first)

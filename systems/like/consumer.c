@@ -19,7 +19,6 @@
 
 #define BATCH_DEFAULT 1000
 #define BATCH_MAX 1000000
-#define POINT_NAME_BYTES 64
 
 #define USAGE                                                                                                          \
 	"usage: like-consumer --conninfo STRING --offset-file FILE [--batch N] [--pause-at POINT[:N]] [--trace FILE]"
@@ -44,27 +43,6 @@ say(const char *line)
 }
 
 static bool
-pause_arm(const char *value)
-{
-	static const char *const known[] = {"consumer.before_commit", "consumer.after_commit", NULL};
-	char name[POINT_NAME_BYTES];
-	int nth;
-
-	if (!point_parse(value, name, sizeof(name), &nth))
-	{
-		report_error("--pause-at takes POINT or POINT:N, not \"%s\"", value);
-		return false;
-	}
-	if (strcmp(name, known[0]) != 0 && strcmp(name, known[1]) != 0)
-	{
-		report_error("unknown point \"%s\", did you mean %s?", name, string_nearest(name, known));
-		return false;
-	}
-	point_arm_pause(name, nth);
-	return true;
-}
-
-static bool
 options_read(int argc, char **argv, Options *options)
 {
 	static const struct option known[] = {{"conninfo", required_argument, NULL, 'c'},
@@ -74,6 +52,7 @@ options_read(int argc, char **argv, Options *options)
 										  {"trace", required_argument, NULL, 't'},
 										  {"help", no_argument, NULL, 'h'},
 										  {NULL, 0, NULL, 0}};
+	static const char *const points[] = {"consumer.before_commit", "consumer.after_commit", NULL};
 	int option;
 
 	*options = (Options){.batch = BATCH_DEFAULT};
@@ -96,7 +75,7 @@ options_read(int argc, char **argv, Options *options)
 				}
 				break;
 			case 'p':
-				if (!pause_arm(optarg))
+				if (!point_arm_option("--pause-at", optarg, points))
 				{
 					return false;
 				}
@@ -225,6 +204,7 @@ static bool
 consume(Session *session, const Options *options, OffsetFile *file, const ConsumerStep *steps, LikeTotals *totals)
 {
 	ConsumerBatch batch = {.session = session, .file = file};
+	int64_t watermark = -1;
 
 	for (batch.number = 1;; batch.number++)
 	{
@@ -239,10 +219,11 @@ consume(Session *session, const Options *options, OffsetFile *file, const Consum
 			bool behind;
 
 			free(batch.seqs);
-			if (!like_end_of_log(session, file->offset, &totals->watermark, &behind))
+			if (!like_end_of_log(session, file->offset, &watermark, &behind))
 			{
 				return false;
 			}
+			totals->watermark = watermark;
 			if (!behind)
 			{
 				return true;

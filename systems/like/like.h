@@ -27,7 +27,7 @@ typedef enum
 	LIKE_CHANGED,
 	LIKE_NOOP,     /* it was so already: "already liked", "not liked" */
 	LIKE_REJECTED, /* the server refused; sqlstate says why: 23503 for an unknown item */
-	LIKE_UNKNOWN   /* the connection was lost and the request may have been carried out */
+	LIKE_UNKNOWN   /* the connection was lost, or the standby (01000), and the request may have been carried out */
 } LikeOutcome;
 
 typedef struct
@@ -49,7 +49,8 @@ extern bool like_prepare(Session *session) MUST_CHECK;
  * transaction block; 40001 and 40P01 are retried whole, bounded and counted. A lost connection is UNKNOWN when the
  * answer had arrived and the commit had not been confirmed (xid known: ask like_resolve() after recovery); lost before
  * any answer arrived, it certainly was not carried out (unix socket), which is REJECTED with the SQLSTATE of the loss,
- * 08006 or what the server said in parting. false only for a session that was lost before the call.
+ * 08006 or what the server said in parting. Confirmed without the synchronous standby that it was to wait for (01000), it
+ * stands as long as this server does, and is UNKNOWN too, on a connection that goes on. false only for a session that was lost before the call.
  */
 extern bool like_set(Session *session, int64_t user, int64_t item, bool want, LikeResult *result) MUST_CHECK;
 
@@ -109,7 +110,8 @@ extern bool like_watermark(Session *session, int64_t *watermark) MUST_CHECK;
 
 /*
  * When nothing was left to pull above `after`: the watermark, and whether something is left *behind, where each item has a
- * log of its own and they are pulled one after another. Then the next pass begins at 0.
+ * log of its own and they are pulled one after another. Then the next pass begins at 0. *watermark is where it stood at
+ * the end of the pass before, -1 for the first: a pass that did not move it is not followed by another.
  */
 extern bool like_end_of_log(Session *session, int64_t after, int64_t *watermark, bool *behind) MUST_CHECK;
 
