@@ -16,7 +16,7 @@ static struct
 {
 	Evidence *evidence;
 	EvidenceCase *cases;
-	char *replay;
+	char *root, *replay;
 	int running; /* the case */
 	int64_t began_ns;
 	int missed; /* rows of the case */
@@ -35,9 +35,10 @@ record_open(const char *root, const BenchTitle *titles, int count, const char *r
 										 .kind = "measurement",
 										 .repetition = 1};
 	}
+	record.root = string_copy(root);
 	record.replay = string_copy(replay);
 	record.evidence = evidence_open(
-		&(EvidenceRun){.root = root, .cases = record.cases, .case_count = count, .replay = record.replay});
+		&(EvidenceRun){.root = record.root, .cases = record.cases, .case_count = count, .replay = record.replay});
 	return record.evidence != NULL;
 }
 
@@ -76,6 +77,7 @@ record_close(bool *missed)
 		free((char *) record.cases[i].id);
 	}
 	free(record.cases);
+	free(record.root);
 	free(record.replay);
 	return done;
 }
