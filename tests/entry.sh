@@ -17,9 +17,11 @@ lay_out() {
 	cp -r "$source_tree"/{run.sh,deps,CMakeLists.txt,CMakePresets.json} "$tree"
 	mkdir "$tree/harness/report"
 	cp -r "$source_tree"/harness/report/page* "$tree/harness/report"
+	cp "$source_tree/scenarios/tales.awk" "$tree/scenarios"
 	echo 'extern int harness_part; int harness_part;' >"$tree/harness/part.c"
 	echo 'extern int like_part; int like_part;' >"$tree/systems/like/part.c"
 	echo 'extern int scenario_part; int scenario_part;' >"$tree/scenarios/part.c"
+	printf '#include <stddef.h>\ntypedef struct { const char *told[4]; } ScenarioTale;\n' >"$tree/scenarios/registry.h"
 	echo 'extern int command_part; int command_part;' >"$tree/cli/part.c"
 	echo 'int main(void) { return 0; }' | tee "$tree/systems/like/like_consumer_main.c" >"$tree/bench/bench.c"
 	cat >"$tree/cli/main.c" <<-'C'
